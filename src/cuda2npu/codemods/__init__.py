@@ -1,0 +1,38 @@
+"""How code is rewritten: LibCST visitors, one per kind of rewrite, named by the rules."""
+
+from __future__ import annotations
+
+from cuda2npu.codemods.autograd_profiler import AutogradProfiler
+from cuda2npu.codemods.base import Codemod
+from cuda2npu.codemods.default_device import DefaultDevice
+from cuda2npu.codemods.default_tensor_type import DefaultTensorType
+from cuda2npu.codemods.device_number import DeviceNumber
+from cuda2npu.codemods.device_option import DeviceOption
+from cuda2npu.codemods.device_string import DeviceString
+from cuda2npu.codemods.environment import Environment
+from cuda2npu.codemods.imports import Imports
+from cuda2npu.codemods.member_name import MemberName
+from cuda2npu.codemods.method import Method
+from cuda2npu.codemods.out_of_memory_text import OutOfMemoryText
+from cuda2npu.codemods.result_member import ResultMember
+from cuda2npu.codemods.start_method import StartMethod
+from cuda2npu.codemods.symbol import Symbol
+
+# The order matters where one codemod builds on another: imports plan what names are called afterwards,
+# literals are claimed before DeviceString looks at what is left, and options follow their defaults.
+CODEMODS: tuple[type[Codemod], ...] = (
+    Imports,
+    DefaultTensorType,
+    Symbol,
+    Method,
+    DefaultDevice,
+    DeviceNumber,
+    ResultMember,
+    AutogradProfiler,
+    StartMethod,
+    Environment,
+    MemberName,
+    OutOfMemoryText,
+    DeviceString,
+    DeviceOption,
+)

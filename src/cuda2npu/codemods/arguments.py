@@ -1,0 +1,36 @@
+"""Arguments of a call whose function moves to a counterpart with other parameters."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from cuda2npu.catalog.rules import Row
+from cuda2npu.rewrite.spans import Span
+from cuda2npu.rewrite.unit import Mapping, Unit
+
+
+def refused_argument(call: cst.Call, row: Row) -> cst.Arg | None:
+    """Return the first argument of ``call`` that the counterpart can't take."""
+    for position, arg in enumerate(call.args):
+        name = arg.keyword.value if arg.keyword is not None else row.positional.get(position)
+        if name in row.lacks and not arg.star:
+            return arg
+        if arg.star == "*" and row.positional:
+            return arg  # how many there are, and what the last of them means, can't be seen
+    return None
+
+
+def adapt_arguments(unit: Unit, call: cst.Call, mapping: Mapping, group: str) -> None:
+    """Rename keywords, and give by keyword what stands at another position on the NPU."""
+    row, code = mapping.row, mapping.rule.code
+    for position, arg in enumerate(call.args):
+        span = unit.spans.whole(arg.value)
+        if arg.keyword is not None:
+            name = row.keywords.get(arg.keyword.value)
+            if name is not None:
+                unit.replace(code, unit.spans[arg.keyword], name, at=call, npu=False, group=group, site=False)
+        elif position in row.positional and not arg.star:
+            start = Span(span.start, span.start)
+            unit.replace(
+                code, start, f"{row.positional[position]}=", at=call, npu=False, group=group, site=False
+            )

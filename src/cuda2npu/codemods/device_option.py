@@ -1,0 +1,49 @@
+"""Command-line options for a device: the old word goes on working after the conversion."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from cuda2npu.codemods.base import Codemod
+from cuda2npu.rewrite.spans import Span
+from cuda2npu.rewrite.tree import argument
+
+RULE = "NPU011"
+# Rules that convert an option's default or choices -> the words that they replace.
+WORDS = {"NPU003": ("cuda", "npu"), "NPU301": ("nccl", "hccl")}
+
+
+class DeviceOption(Codemod):
+    """Lets ``--device cuda`` mean the NPU, so that scripts and notes that pass it stay right."""
+
+    def finish(self) -> None:
+        for attribute in self.names.attributes.get("add_argument", ()):
+            call = self.names.parents[attribute]
+            if isinstance(call, cst.Call) and call.func is attribute:
+                words = self.converted_words(call)
+                if words is not None and argument(call, None, "action") is None:
+                    self.accept(call, *words)
+
+    def converted_words(self, call: cst.Call) -> tuple[str, str] | None:
+        """Return the old and the new word, if this option's default or choices have been converted."""
+        start, end = self.spans[call]
+        for change in self.unit.changes:
+            if change.applied and change.rule in WORDS and start <= change.start < end:
+                return WORDS[change.rule]
+        return None
+
+    def accept(self, call: cst.Call, old: str, new: str) -> None:
+        """Let the option's ``type=`` turn the old word into the new one."""
+        convert = f'name.replace("{old}", "{new}")'
+        given = argument(call, None, "type")
+        if given is None:
+            end = self.spans.whole(call.args[-1].value).end
+            self.write(call, Span(end, end), f", type=lambda name: {convert}")
+        elif isinstance(given.value, cst.Name) and given.value.value == "str":
+            self.write(call, self.spans[given.value], f"lambda name: {convert}")
+        elif "torch.device" in self.names.qualified(given.value):
+            make = self.spans.text(given.value)
+            self.write(call, self.spans[given.value], f"lambda name: {make}({convert})")
+
+    def write(self, call: cst.Call, span: Span, after: str) -> None:
+        self.unit.replace(RULE, span, after, at=call, npu=False, site=False)

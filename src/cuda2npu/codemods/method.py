@@ -1,0 +1,190 @@
+"""``.cuda()`` and ``.is_cuda``: torch's own are renamed, and the program's own ones move with them."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from cuda2npu.catalog.versions import holds
+from cuda2npu.codemods.base import Codemod
+from cuda2npu.rewrite.kinds import Kind, Known
+from cuda2npu.rewrite.members import Member, assigns_data, class_members, wraps_method
+from cuda2npu.rewrite.spans import Span
+from cuda2npu.rewrite.tree import argument
+from cuda2npu.rewrite.unit import Unit
+
+CUDA = "NPU002"
+IS_CUDA = "NPU005"
+OWN_CUDA = "NPU009"
+DEVICE_IGNORED = "NPU016"
+# nn.Module.npu(device) ignores its argument in the wheels of 2.1 to 2.6, 2.8 and 2.9 (utils/_module.py).
+MODULE_TAKES_NUMBER = ">=2.7, !=2.8, !=2.9"
+
+
+class Method(Codemod):
+    """Decides about every attribute called ``cuda`` or ``is_cuda`` that is no module's member."""
+
+    def __init__(self, unit: Unit) -> None:
+        super().__init__(unit)
+        self.members: dict[tuple[str, str], Member] = {}
+        for member in (*unit.index.members, *class_members(unit.names)):
+            self.members[member.owner, member.name] = member
+        self.project_has_is_cuda = any(name == "is_cuda" for _, name in self.members)
+
+    def visit_Attribute(self, node: cst.Attribute) -> None:
+        if node.attr.value == "cuda":
+            self.decide_cuda(node)
+        elif node.attr.value == "is_cuda":
+            self.decide_is_cuda(node)
+
+    def visit_ClassDef(self, node: cst.ClassDef) -> None:
+        """A program's own ``def cuda`` is renamed, as every call of it is."""
+        for binding in self.names.scopes[node].bindings.get("cuda", ()):
+            definition = binding.node
+            if not isinstance(definition, cst.FunctionDef):
+                continue
+            if self.members[node.name.value, "cuda"].moves:
+                self.unit.replace(OWN_CUDA, self.spans[definition.name], "npu", at=definition, npu=False)
+            else:
+                self.unit.keep(definition.name, "own-member", OWN_CUDA)
+
+    # .cuda
+
+    def decide_cuda(self, node: cst.Attribute) -> None:
+        targets = self.names.qualified(node)
+        if targets:
+            if not any(target.startswith("torch.") for target in targets):
+                self.unit.keep(node.attr, "foreign-module")
+            return  # torch.cuda itself, and torch.Tensor.cuda, are dotted names
+        parent = self.names.parents[node]
+        known = self.unit.kinds.of(node.value)
+        if known.kind in (Kind.FOREIGN, Kind.MODULE):
+            self.unit.keep(node.attr, "foreign-object")
+        elif isinstance(parent, cst.Call) and parent.func is node:
+            self.decide_call(node, known)
+        elif self.replaces_method(node) or self.reads_method(node, known):
+            self.rename(node, CUDA, "npu")
+        elif isinstance(parent, (cst.AssignTarget, cst.AnnAssign, cst.AugAssign)):
+            self.unit.keep(node.attr, "own-member")
+        else:
+            self.unit.keep(node.attr, "flag")
+
+    def decide_call(self, node: cst.Attribute, known: Known) -> None:
+        member = self.member_of(node, known, "cuda")
+        if member is not None and not member.moves:
+            self.unit.keep(node.attr, "own-member")
+        elif member is None and known.kind is Kind.OWN:
+            self.unit.keep(node.attr, "own-object")
+        elif member is None and self.takes_device(node):
+            self.move_with_to(node)
+        else:
+            self.rename(node, CUDA, "npu")
+            if member is None:
+                self.check_number(node)
+
+    def takes_device(self, node: cst.Attribute) -> bool:
+        """Whether ``.cuda(…)`` is given a device, and no number: nn.Module.npu takes numbers only."""
+        call = self.names.parents[node]
+        arg = argument(call, 0, "device") if isinstance(call, cst.Call) else None
+        if arg is None or self.is_storage(node.value):
+            return False
+        value = arg.value
+        if isinstance(value, (cst.SimpleString, cst.FormattedString, cst.ConcatenatedString)):
+            return True
+        return self.is_device_object(value)
+
+    def is_storage(self, node: cst.BaseExpression) -> bool:
+        return "storage" in self.spans.text(node)
+
+    def move_with_to(self, node: cst.Attribute) -> None:
+        """``.cuda("cuda:0")`` to ``.to("npu:0")``, which modules and tensors both take."""
+        call = self.names.parents[node]
+        assert isinstance(call, cst.Call)
+        if not self.unit.replace(CUDA, self.spans[node.attr], "to", at=node):
+            return
+        if len(call.args) > 1 and call.args[1].keyword is None and not call.args[1].star:
+            start = self.spans.whole(call.args[1].value).start
+            self.unit.replace(CUDA, Span(start, start), "non_blocking=", at=node, site=False)
+
+    def check_number(self, node: cst.Attribute) -> None:
+        """Tell where the target's modules ignore the number that they are given."""
+        call = self.names.parents[node]
+        if not isinstance(call, cst.Call) or holds(MODULE_TAKES_NUMBER, self.unit.version):
+            return
+        arg = argument(call, 0, "device")
+        if arg is not None and not self.is_storage(node.value):
+            self.unit.report(DEVICE_IGNORED, arg)
+
+    def member_of(self, node: cst.Attribute, known: Known, name: str) -> Member | None:
+        """Return the program's own member that ``node`` means, if its class is in sight."""
+        owner = known.owner or self.class_around(node)
+        return self.members.get((owner, name))
+
+    def class_around(self, node: cst.Attribute) -> str:
+        """Return the class whose ``self`` (or ``cls``) the attribute is taken from."""
+        if isinstance(node.value, cst.Name) and node.value.value in ("self", "cls"):
+            around = self.names.enclosing(node, cst.ClassDef)
+            return around.name.value if around is not None else ""
+        return ""
+
+    def reads_method(self, node: cst.Attribute, known: Known) -> bool:
+        """Whether ``x.cuda``, without a call, is the method: torch's, or one of the program's own."""
+        if isinstance(self.names.parents[node], (cst.AssignTarget, cst.AnnAssign, cst.AugAssign)):
+            return False
+        member = self.member_of(node, known, "cuda")
+        if member is None and isinstance(node.value, cst.Name):
+            member = self.members.get((node.value.value, "cuda"))  # Crate.cuda, taken from the class
+        if member is not None:
+            return member.moves
+        return known.kind is Kind.TORCH or self.stands_beside_cpu(node)
+
+    def stands_beside_cpu(self, node: cst.Attribute) -> bool:
+        """Whether the same choice offers ``x.cpu``: then both are methods."""
+        parent = self.names.parents[node]
+        if not isinstance(parent, cst.IfExp) or node is parent.test:
+            return False
+        other = parent.orelse if parent.body is node else parent.body
+        return isinstance(other, cst.Attribute) and other.attr.value == "cpu"
+
+    def replaces_method(self, node: cst.Attribute) -> bool:
+        """Whether ``node`` takes part in ``x.cuda = wrap(x.cuda)``: both sides move."""
+        statement = self.names.enclosing(node, cst.Assign)
+        if statement is None:
+            return False
+        return any(
+            isinstance(target.target, cst.Attribute)
+            and target.target.deep_equals(node)
+            and not assigns_data(target.target, self.names)
+            and wraps_method(statement.value, target.target, self.names)
+            for target in statement.targets
+        )
+
+    # .is_cuda
+
+    def decide_is_cuda(self, node: cst.Attribute) -> None:
+        if self.names.qualified(node):
+            return
+        parent = self.names.parents[node]
+        known = self.unit.kinds.of(node.value)
+        own = self.member_of(node, known, "is_cuda") is not None
+        if own or self.is_given_by_keyword(node) or isinstance(parent, (cst.AssignTarget, cst.AnnAssign)):
+            self.unit.keep(node.attr, "own-member")
+        elif known.kind in (Kind.FOREIGN, Kind.OWN, Kind.MODULE):
+            self.unit.keep(node.attr, "foreign-object")
+        else:
+            unsafe = self.project_has_is_cuda and known.kind is not Kind.TORCH
+            self.rename(node, IS_CUDA, "is_npu", unsafe=unsafe)
+
+    def is_given_by_keyword(self, node: cst.Attribute) -> bool:
+        """Whether the receiver was made by a call that names the attribute: ``Opts(is_cuda=…)``."""
+        if not isinstance(node.value, cst.Name):
+            return False
+        for binding in self.names.lookup(node.value):
+            call = binding.value
+            if isinstance(call, cst.Call):
+                return any(
+                    arg.keyword is not None and arg.keyword.value == node.attr.value for arg in call.args
+                )
+        return False
+
+    def rename(self, node: cst.Attribute, code: str, name: str, unsafe: bool = False) -> None:
+        self.unit.replace(code, self.spans[node.attr], name, at=node, unsafe=unsafe)

@@ -1,0 +1,147 @@
+"""Dotted names of torch: torch.cuda.* and the rest that the catalogue's rows map."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+import libcst as cst
+
+from cuda2npu.codemods.arguments import adapt_arguments, refused_argument
+from cuda2npu.codemods.base import Codemod
+from cuda2npu.codemods.conditions import HANDLED, applies
+from cuda2npu.rewrite.names import Binding
+from cuda2npu.rewrite.spans import Span
+from cuda2npu.rewrite.unit import Mapping, Unit
+
+
+# Names that exist only once torch_npu has been imported; torch.OutOfMemoryError isn't one of them.
+_NEEDS_NPU = re.compile(r"npu|hccl", re.I)
+
+
+class Meaning(NamedTuple):
+    """What a chain may stand for: the binding of its first name, that name's target, the mapping."""
+
+    binding: Binding
+    target: str
+    mapping: Mapping
+
+
+class Symbol(Codemod):
+    """Replaces the dotted names that have a counterpart, and reports those that have none."""
+
+    def __init__(self, unit: Unit) -> None:
+        super().__init__(unit)
+        self.roots = self._names_that_reach_torch()
+
+    def _names_that_reach_torch(self) -> set[str]:
+        """Names by which something of torch may be reached: a cheap test before the exact one."""
+        roots = {b.name for b in self.names.imports if (b.target or "").partition(".")[0] == "torch"}
+        for assign in self.names.nodes(cst.Assign):
+            if isinstance(assign.value, (cst.Attribute, cst.Name, cst.IfExp)):
+                roots.update(t.target.value for t in assign.targets if isinstance(t.target, cst.Name))
+        return roots
+
+    def visit_Attribute(self, node: cst.Attribute) -> None:
+        if not self.is_chain_end(node):
+            return
+        chain = [node]
+        while isinstance(chain[-1].value, cst.Attribute):
+            chain.append(chain[-1].value)
+        root = chain[-1].value
+        if isinstance(root, cst.Name) and root.value in self.roots:
+            self.handle(root, chain[::-1])
+
+    def visit_Name(self, node: cst.Name) -> None:
+        if node.value in self.roots and self.is_chain_end(node):
+            self.handle(node, [])
+
+    def handle(self, root: cst.Name, attributes: list[cst.Attribute]) -> None:
+        """Deal with one chain: ``root``, and the attributes taken from it, the innermost first."""
+        meanings = self.meanings(root, attributes)
+        if not meanings or root in self.unit.claimed:
+            return
+        binding, target, mapping = meanings[0]
+        if not applies(self.unit, mapping, attributes[-1] if attributes else root):
+            return
+        taken = attributes[: max(mapping.name.count(".") - target.count("."), 0)]
+        part = taken[-1] if taken else root
+        if mapping.rule.codemod == "harmless":
+            self.unit.keep(part, mapping.row.note, mapping.rule.code)
+        elif not mapping.to:
+            self.unit.report_missing(part, mapping)
+        else:
+            call = self.call_of(attributes, part)
+            refused = refused_argument(call, mapping.row) if call is not None else None
+            if refused is not None:
+                self.unit.report("NPU123", refused, note=mapping.row.note)
+                return
+            group = f"call:{self.spans[part].start}" if call is not None else ""
+            moved = self.move(root, taken, meanings[0], group)
+            if moved and call is not None:
+                adapt_arguments(self.unit, call, mapping, group)
+
+    def meanings(self, root: cst.Name, attributes: list[cst.Attribute]) -> list[Meaning]:
+        """Return what the chain may stand for, as far as a rule of this codemod is about it."""
+        names = [attribute.attr.value for attribute in attributes]
+        found = []
+        for binding in self.names.lookup(root):
+            for target in sorted(self.names.targets(binding)):
+                mapping = self.unit.mapping(".".join([target, *names]))
+                if mapping is not None and mapping.rule.codemod in HANDLED:
+                    found.append(Meaning(binding, target, mapping))
+        return found
+
+    def call_of(self, attributes: list[cst.Attribute], part: cst.CSTNode) -> cst.Call | None:
+        """Return the call whose function is exactly the mapped name."""
+        parent = self.names.parents[part]
+        return parent if isinstance(parent, cst.Call) and parent.func is part else None
+
+    def move(self, root: cst.Name, taken: list[cst.Attribute], meaning: Meaning, group: str) -> bool:
+        """Write the counterpart; return whether the code calls it afterwards."""
+        mapping = meaning.mapping
+        old = [root.value, *(attribute.attr.value for attribute in taken)]
+        new = self.new_name(root, meaning)
+        if new is None:
+            self.unit.report("NPU122", taken[-1] if taken else root, note=mapping.row.note)
+            return False
+        if new == old:
+            return True
+        while len(old) > 1 and len(new) > 1 and old[-1] == new[-1]:
+            old, new = old[:-1], new[:-1]
+        nodes: list[cst.Name] = [root, *(attribute.attr for attribute in taken)][: len(old)]
+        span = Span(self.spans[root].start, self.spans[nodes[-1]].end)
+        note, code = mapping.row.note, mapping.rule.code
+        npu = _NEEDS_NPU.search(mapping.to) is not None
+        part = taken[-1] if taken else root
+        if self.unit.text[span.start : span.end] == ".".join(old) or len(old) != len(new):
+            return self.unit.replace(code, span, ".".join(new), at=part, npu=npu, note=note, group=group)
+        # Comments or line breaks stand between the names: only the names themselves are replaced.
+        group = group or f"chain:{span.start}"
+        return all(
+            self.unit.replace(code, self.spans[node], text, at=part, npu=npu, note=note, group=group)
+            for node, text in zip(nodes, new)
+            if node.value != text
+        )
+
+    def new_name(self, root: cst.Name, meaning: Meaning) -> list[str] | None:
+        """Return the parts of the counterpart as this file can reach it; None if it can't."""
+        binding, target, mapping = meaning
+        plan = self.unit.plans.get(binding)
+        local, now = (plan.local, plan.target) if plan is not None else (root.value, target)
+        if binding.kind == "assign":  # the assigned value is a chain of its own, and moves as one
+            moved = self.unit.mapping(target)
+            now = moved.to if moved is not None and moved.to else target
+        wanted, base = _canonical(mapping.to), _canonical(now)
+        if wanted == base:
+            return [local]
+        if wanted.startswith(f"{base}."):
+            return [local, *wanted[len(base) + 1 :].split(".")]
+        top, _, rest = mapping.to.partition(".")
+        reachable = self.unit.name_of(top, root)
+        return [reachable, *rest.split(".")] if reachable is not None else None
+
+
+def _canonical(name: str) -> str:
+    """Return one spelling for the two names of the same module."""
+    return "torch.npu" + name[len("torch_npu.npu") :] if (name + ".").startswith("torch_npu.npu.") else name

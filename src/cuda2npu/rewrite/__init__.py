@@ -1,0 +1,1 @@
+"""One file in, changes out: knows no disk and no command line."""

@@ -1,0 +1,164 @@
+"""Converts one file: parse once, walk once, collect, apply."""
+
+from __future__ import annotations
+
+import ast
+import io
+import posixpath
+import re
+import tokenize
+import warnings
+
+import libcst as cst
+
+from cuda2npu.catalog.api import api_table
+from cuda2npu.catalog.rules import load_catalog
+from cuda2npu.codemods import CODEMODS
+from cuda2npu.codemods.base import Codemod
+from cuda2npu.rewrite.change import FileResult, Status, apply
+from cuda2npu.rewrite.coverage import keep_the_rest
+from cuda2npu.rewrite.index import ProjectIndex
+from cuda2npu.rewrite.names import Names
+from cuda2npu.rewrite.npu_import import insert_imports
+from cuda2npu.rewrite.source import Source, SourceError, decode
+from cuda2npu.rewrite.spans import Spans
+from cuda2npu.rewrite.suppress import Suppressions
+from cuda2npu.rewrite.unit import Unit
+from cuda2npu.rewrite.words import mentions_cuda
+from cuda2npu.settings import Settings
+
+_MAX_NESTING = 200  # open brackets; CPython itself refuses more
+_BRACKET = re.compile(r"[()\[\]{}]")
+
+
+class _Refused(Exception):
+    """The file can't be handled; the message is the reason."""
+
+
+def convert(data: bytes, path: str, settings: Settings, index: ProjectIndex) -> FileResult:
+    """Convert the bytes of one Python file.
+
+    :param path: path relative to the tree that is converted, with forward slashes.
+    :return: the result. A file that can't be handled comes back as failed, with the reason.
+    """
+    if not mentions_cuda(data):
+        return FileResult(path, Status.UNCHANGED)
+    try:
+        source = decode(data)
+    except SourceError as error:
+        return FileResult(path, Status.FAILED, error=str(error))
+    suppressions = Suppressions(source.text)
+    if suppressions.skip_file:
+        reason = "the file has the comment '# cuda2npu: skip-file'"
+        return FileResult(path, Status.SKIPPED, source.encoding, reason, source.text)
+    try:
+        unit = _analyse(source.text, path, settings, index, suppressions)
+        _run(unit)
+        return _result(unit, source, data)
+    except _Refused as refused:
+        return FileResult(path, Status.FAILED, source.encoding, str(refused), source.text)
+    except RecursionError:
+        reason = "an expression is nested too deeply to be analysed"
+        return FileResult(path, Status.FAILED, source.encoding, reason, source.text)
+
+
+def _analyse(
+    text: str, path: str, settings: Settings, index: ProjectIndex, suppressions: Suppressions
+) -> Unit:
+    _check_nesting(text)
+    try:
+        module = cst.parse_module(text)
+        spans = Spans(module, text)
+    except cst.ParserSyntaxError as error:
+        raise _Refused(_explain(error, text)) from None
+    except ValueError as error:
+        raise _Refused(str(error)) from None
+    names = Names(module, posixpath.dirname(path).replace("/", "."))
+    for binding in [b for b in names.imports if b.kind == "star"]:
+        for name, target in index.star_exports(path, binding.target or "").items():
+            names.add_import(binding, name, target)
+    catalog = load_catalog(settings.rules)
+    return Unit(
+        path, text, names, spans, catalog, api_table(settings.target.version), settings, index, suppressions
+    )
+
+
+def _run(unit: Unit) -> None:
+    """Let every codemod see the nodes it asks for, and collect what is left."""
+    codemods = [codemod(unit) for codemod in CODEMODS]
+    for codemod in codemods:
+        for node_type, visit in _visits(codemod):
+            for node in unit.names.nodes(node_type):
+                visit(node)
+        codemod.finish()
+    insert_imports(unit)
+    keep_the_rest(unit)
+
+
+def _visits(codemod: Codemod):  # type: ignore[no-untyped-def]
+    for name in dir(codemod):
+        if name.startswith("visit_"):
+            yield getattr(cst, name[len("visit_") :]), getattr(codemod, name)
+
+
+def _result(unit: Unit, source: Source, data: bytes) -> FileResult:
+    changes = sorted(unit.changes, key=lambda change: (change.start, change.end))
+    applied = [change for change in changes if change.applied]
+    try:
+        new = apply(source.text, applied)
+        new_data = source.encode(new) if applied else data
+    except ValueError as error:  # UnicodeEncodeError is one, too
+        raise _Refused(
+            f"the changes of two rules contradict each other ({error}); please report this"
+        ) from None
+    if applied and _compiles(data) and not _compiles(new_data):
+        raise _Refused("the converted file would not compile; please report this")
+    return FileResult(
+        unit.path,
+        Status.CHANGED if applied else Status.UNCHANGED,
+        source.encoding,
+        None,
+        source.text,
+        new_data,
+        changes,
+        sorted(unit.findings, key=lambda finding: finding.start),
+        sorted(unit.kept, key=lambda kept: kept.start),
+    )
+
+
+def _compiles(data: bytes) -> bool:
+    """Whether this Python can parse the file; a newer syntax says nothing about our changes."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            ast.parse(data)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return True
+
+
+def _check_nesting(text: str) -> None:
+    """Refuse what would overflow the parser's stack, which no exception handler survives."""
+    depth = deepest = 0
+    for match in _BRACKET.finditer(text):
+        depth += 1 if match[0] in "([{" else -1
+        deepest = max(deepest, depth)
+    if deepest <= _MAX_NESTING:
+        return
+    depth = 0  # brackets in strings and comments were counted, too: count again without them
+    try:
+        for token in tokenize.generate_tokens(io.StringIO(text).readline):
+            if token.type == tokenize.OP and token.string in "()[]{}":
+                depth += 1 if token.string in "([{" else -1
+                if depth > _MAX_NESTING:
+                    break
+    except (tokenize.TokenError, SyntaxError):
+        depth = _MAX_NESTING + 1
+    if depth > _MAX_NESTING:
+        raise _Refused(f"brackets are nested more than {_MAX_NESTING} deep")
+
+
+def _explain(error: cst.ParserSyntaxError, text: str) -> str:
+    line = text.split("\n")[error.raw_line - 1].strip()[:60] if error.raw_line else ""
+    hint = "; Python 2 code must be ported first" if re.match(r"(print|exec)\s+[^(=\s]", line) else ""
+    return f"syntax error in line {error.raw_line}, column {error.raw_column + 1}{hint}"

@@ -1,0 +1,168 @@
+"""Facts about the whole project that one file can't show."""
+
+from __future__ import annotations
+
+import ast
+import posixpath
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+import libcst as cst
+
+from cuda2npu.rewrite.members import Member, class_members
+from cuda2npu.rewrite.names import Names
+from cuda2npu.rewrite.source import SourceError, decode
+
+_DEFINES = re.compile(rb"\bdef\s+(?:is_)?cuda\b|\b(?:is_)?cuda\s*(?::|=[^=])")
+_STAR = re.compile(rb"^[ \t]*from[ \t]+([.\w]+)[ \t]+import[ \t]*\*", re.M)
+_FROM = re.compile(rb"^[ \t]*from[ \t]+([.\w]+)[ \t]+import[ \t]*(\([^)]*\)|[^\n(]*)", re.M)
+_IMPORT = re.compile(rb"^[ \t]*import[ \t]+([\w., \t]+)", re.M)
+_TORCH = re.compile(rb"^[ \t]*(?:from|import)[ \t]+torch\b", re.M)
+_CUDA_NAME = re.compile(rb"\w*(?:cuda|nvtx)\w*", re.I)
+
+
+@dataclass(frozen=True)
+class ProjectIndex:
+    """What the files of a project say about each other.
+
+    :param files: paths of the project's Python files, relative, with forward slashes.
+    :param members: members called ``cuda`` or ``is_cuda`` of the project's classes.
+    :param exports: file -> (name -> dotted target), for files that others import with a star.
+    :param borrowed: names with a CUDA word that some file imports from another one of the project.
+    :param torch_clients: files that are imported by a file that imports torch.
+    """
+
+    files: frozenset[str] = frozenset()
+    members: tuple[Member, ...] = ()
+    exports: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    borrowed: frozenset[str] = frozenset()
+    torch_clients: frozenset[str] = frozenset()
+
+    def is_own(self, importer: str, module: str) -> bool:
+        """Whether ``module``, as named in the file ``importer``, belongs to the project."""
+        return find_module(self.files, importer, module) is not None or module.startswith(".")
+
+    def star_exports(self, importer: str, module: str) -> Mapping[str, str]:
+        """Return what ``from module import *`` brings into the file ``importer``."""
+        path = find_module(self.files, importer, module)
+        return self.exports.get(path, {}) if path is not None else {}
+
+
+def find_module(files: frozenset[str], importer: str, module: str) -> str | None:
+    """Return the file of the project that ``module`` names in ``importer``, if there is one.
+
+    A relative name counts its dots. An absolute one is looked for beside the importing file, then in
+    the folders above it, for the root of an import path may be any of them, and in ``src``.
+    """
+    folder = posixpath.dirname(importer)
+    if module.startswith("."):
+        up = len(module) - len(module.lstrip("."))
+        for _ in range(up - 1):
+            folder = posixpath.dirname(folder)
+        return _file_at(files, posixpath.join(folder, *filter(None, module.lstrip(".").split("."))))
+    tail = module.replace(".", "/")
+    while True:
+        found = _file_at(files, posixpath.join(folder, tail))
+        if found is not None:
+            return found
+        if not folder:
+            return _file_at(files, posixpath.join("src", tail))
+        folder = posixpath.dirname(folder)
+
+
+def _file_at(files: frozenset[str], stem: str) -> str | None:
+    return next(
+        (path for path in (f"{stem}.py", f"{stem}/__init__.py", f"{stem}.pyi") if path in files), None
+    )
+
+
+def build_index(sources: Iterable[tuple[str, Callable[[], bytes]]]) -> ProjectIndex:
+    """Read the files of a project, given as (relative path, reader), and collect the facts.
+
+    A file that can't be read contributes nothing here; converting it will say why.
+    """
+    readers = dict(sources)
+    files = frozenset(readers)
+    members: list[Member] = []
+    borrowed: set[str] = set()
+    clients: set[str] = set()
+    starred: set[str] = set()
+    for path, read in readers.items():
+        try:
+            data = read()
+        except OSError:
+            continue
+        if _DEFINES.search(data):
+            members += _members(data)
+        for match in _STAR.finditer(data):
+            starred.update(filter(None, [find_module(files, path, match[1].decode())]))
+        borrowed.update(_borrowed(data))
+        if _TORCH.search(data):
+            clients.update(found for name in _imported(data) if (found := find_module(files, path, name)))
+    exports: dict[str, dict[str, str]] = {}
+    for path in starred:
+        _collect_exports(path, readers, files, exports)
+    return ProjectIndex(files, tuple(members), exports, frozenset(borrowed), frozenset(clients))
+
+
+def _members(data: bytes) -> list[Member]:
+    try:
+        return class_members(Names(cst.parse_module(decode(data).text)))
+    except (SourceError, cst.ParserSyntaxError, RecursionError):
+        return []
+
+
+def _borrowed(data: bytes) -> Iterable[str]:
+    for match in _FROM.finditer(data):
+        if not match[1].startswith(b"torch"):
+            for name in _CUDA_NAME.finditer(match[2]):
+                yield name[0].decode()
+
+
+def _imported(data: bytes) -> Iterable[str]:
+    for match in _FROM.finditer(data):
+        yield match[1].decode()
+    for match in _IMPORT.finditer(data):
+        for part in match[1].decode().split(","):
+            if part.strip():
+                yield part.split()[0]
+
+
+def _collect_exports(
+    path: str,
+    readers: Mapping[str, Callable[[], bytes]],
+    files: frozenset[str],
+    exports: dict[str, dict[str, str]],
+) -> Mapping[str, str]:
+    """Note which imported names the module at ``path`` hands on, star imports of its own included."""
+    if path in exports:
+        return exports[path]
+    names: dict[str, str] = {}
+    exports[path] = names
+    try:
+        tree = ast.parse(readers[path]())
+    except (OSError, SyntaxError, ValueError, RecursionError):
+        return names
+    for node in _top_level(tree.body):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                target = alias.name if alias.asname else alias.name.partition(".")[0]
+                names[alias.asname or target] = target
+        elif isinstance(node, ast.ImportFrom) and node.names[0].name == "*":
+            module = "." * node.level + (node.module or "")
+            found = find_module(files, path, module)
+            if found is not None:
+                names.update(_collect_exports(found, readers, files, exports))
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            names.update({a.asname or a.name: f"{node.module}.{a.name}" for a in node.names})
+    return names
+
+
+def _top_level(body: Iterable[ast.stmt]) -> Iterable[ast.stmt]:
+    """Yield the statements that run when a module is imported, those in try and if included."""
+    for node in body:
+        yield node
+        if isinstance(node, (ast.Try, ast.If)):
+            yield from _top_level(node.body)
+            yield from _top_level(node.orelse)

@@ -1,0 +1,74 @@
+"""Where a new statement goes: right after another one, in the same block, in the file's own style."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import libcst as cst
+
+from cuda2npu.rewrite.unit import Unit
+
+
+class Place(NamedTuple):
+    """An offset, and what must stand around a statement that is inserted there."""
+
+    offset: int
+    prefix: str
+    suffix: str
+    inline: bool
+
+    def wrap(self, statement: str, comment: str = "") -> str:
+        """Return the text to insert for ``statement``; ``comment`` is dropped inside a line."""
+        return f"{self.prefix}{statement}{'' if self.inline else comment}{self.suffix}"
+
+
+def place_after(unit: Unit, statement: cst.BaseSmallStatement) -> Place:
+    """Return where a statement goes that has to run right after ``statement``.
+
+    On a line of its own where ``statement`` ends its line; within the line (``a; b``) where more
+    follows on it, or where the line is a whole suite (``try: import torch``).
+    """
+    line = unit.names.parents[statement]
+    end = unit.spans.whole(statement).end
+    alone = isinstance(line, cst.SimpleStatementLine) and line.body[-1] is statement
+    if not alone:
+        last = unit.spans[statement].end
+        return Place(last, "; ", "", True)
+    text = unit.text
+    start_of_next = _line_end(text, end)
+    newline = _newline(text, end, start_of_next) or _newline_before(text, end)
+    indent = _indent(text, unit.spans[line].start)
+    if start_of_next == len(text) and not text.endswith(("\n", "\r")):
+        return Place(len(text), newline + indent, "", False)
+    return Place(start_of_next, indent, newline, False)
+
+
+def _line_end(text: str, offset: int) -> int:
+    """Return the offset behind the line break that ends the line of ``offset``."""
+    ends = [end for end in (text.find("\n", offset), text.find("\r", offset)) if end >= 0]
+    if not ends:
+        return len(text)
+    end = min(ends)
+    return end + (2 if text.startswith("\r\n", end) else 1)
+
+
+def _newline(text: str, offset: int, end: int) -> str:
+    line = text[offset:end]
+    for newline in ("\r\n", "\n", "\r"):
+        if line.endswith(newline):
+            return newline
+    return ""
+
+
+def _newline_before(text: str, offset: int) -> str:
+    """Return the line break used before ``offset``, for a last line that has none itself."""
+    before = text.rfind("\n", 0, offset)
+    if before < 0:
+        return "\n"
+    return "\r\n" if text[before - 1 : before] == "\r" else "\n"
+
+
+def _indent(text: str, offset: int) -> str:
+    start = max(text.rfind("\n", 0, offset), text.rfind("\r", 0, offset)) + 1
+    line = text[start:offset]
+    return line[: len(line) - len(line.lstrip())]

@@ -1,0 +1,215 @@
+"""One file while it is being rewritten: what codemods read, and what they report to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import libcst as cst
+
+from cuda2npu.catalog.api import ApiTable
+from cuda2npu.catalog.rules import Catalog, Row, Rule, Text
+from cuda2npu.rewrite.change import Applicability, Change, Finding, Kept, Severity
+from cuda2npu.rewrite.flow import Flow
+from cuda2npu.rewrite.guards import Guards
+from cuda2npu.rewrite.index import ProjectIndex
+from cuda2npu.rewrite.kinds import Kinds
+from cuda2npu.rewrite.names import Binding, Names, Scope
+from cuda2npu.rewrite.spans import Span, Spans
+from cuda2npu.rewrite.suppress import Suppressions
+from cuda2npu.rewrite.topics import BACKEND, DEVICE
+from cuda2npu.settings import Settings
+
+
+@dataclass(frozen=True)
+class Mapping:
+    """What the catalogue says about a dotted CUDA name on the target.
+
+    :param name: the part of the dotted name that is mapped; attributes behind it stay as they are.
+    :param to: what takes its place; empty where the target has nothing.
+    """
+
+    name: str
+    to: str
+    rule: Rule
+    row: Row
+
+
+@dataclass(frozen=True)
+class ImportPlan:
+    """What becomes of an imported name: the name it has in this file, and what it stands for, afterwards."""
+
+    local: str
+    target: str
+
+
+@dataclass
+class Unit:
+    """The file, its analysis, and the changes, findings and kept words collected so far.
+
+    :param path: path relative to the tree that is converted, with forward slashes.
+    :param text: the decoded source.
+    """
+
+    path: str
+    text: str
+    names: Names
+    spans: Spans
+    catalog: Catalog
+    api: ApiTable
+    settings: Settings
+    index: ProjectIndex
+    suppressions: Suppressions
+    changes: list[Change] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    kept: list[Kept] = field(default_factory=list)
+    # Nodes whose changed code needs torch_npu to be imported.
+    npu_users: list[cst.CSTNode] = field(default_factory=list)
+    # String literals that a codemod has dealt with, so that no other one looks at them.
+    claimed: set[cst.CSTNode] = field(default_factory=set)
+    plans: dict[Binding, ImportPlan] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.kinds = Kinds(self.names, self.catalog.foreign)
+        self.devices = Flow(self.names, self.kinds, DEVICE)
+        self.backends = Flow(self.names, self.kinds, BACKEND)
+        self._decisions: dict[str, bool] = {}
+        self.guards = Guards(self.names, self.spans, self.text)
+
+    def decided(self, question: str, answer: Callable[[Unit], bool]) -> bool:
+        """Return the answer to a question about the whole file, worked out once."""
+        if question not in self._decisions:
+            self._decisions[question] = answer(self)
+        return self._decisions[question]
+
+    @cached_property
+    def uses_torch(self) -> bool:
+        """Whether the file works with torch, so that a device in it is torch's."""
+        roots = {(binding.target or "").partition(".")[0] for binding in self.names.imports}
+        return bool(roots & ({"torch", "torch_npu"} | self.catalog.torch_family)) or self.path in (
+            self.index.torch_clients
+        )
+
+    @property
+    def version(self) -> tuple[int, int]:
+        """Minor version of PyTorch and torch_npu that the code is converted for."""
+        return self.settings.target.version
+
+    def say(self, text: Text) -> str:
+        """Return ``text`` in the user's language."""
+        return text.in_language(self.settings.lang)
+
+    # What codemods report to
+
+    def replace(
+        self,
+        code: str,
+        span: Span,
+        after: str,
+        *,
+        at: cst.CSTNode,
+        npu: bool = True,
+        note: Text | None = None,
+        group: str = "",
+        site: bool = True,
+        unsafe: bool = False,
+    ) -> bool:
+        """Replace ``span`` by ``after`` under the rule ``code``; return whether that is carried out.
+
+        :param at: the node that is changed; it decides which torch import the change depends on.
+        :param npu: whether the new code needs torch_npu to be imported.
+        :param note: what differs on the NPU, for the message.
+        :param group: name shared by changes that are only right together.
+        :param site: False for a change that only serves another one.
+        :param unsafe: the change is less certain than its rule.
+        """
+        rule = self.catalog.rules[code]
+        if not self._is_on(rule, span, at):
+            return False
+        applicability = Applicability.UNSAFE if unsafe else rule.applicability
+        applied = applicability is Applicability.SAFE or self.settings.unsafe
+        message = self.say(rule.summary)
+        if note is not None and self.say(note):
+            message = f"{message}: {self.say(note)}"
+        before = self.text[span.start : span.end]
+        self.changes.append(
+            Change(code, applicability, applied, span.start, span.end, before, after, message, group, site)
+        )
+        if applied and npu:
+            self.npu_users.append(at)
+        return applied
+
+    def report(
+        self,
+        code: str,
+        at: cst.CSTNode,
+        *,
+        span: Span | None = None,
+        note: Text | None = None,
+        severity: Severity | None = None,
+    ) -> None:
+        """Leave ``at`` to a person, under the rule ``code``; ``note`` is advice for this very place."""
+        rule = self.catalog.rules[code]
+        start, end = span or self.spans[at]
+        if not self._is_on(rule, Span(start, end), at):
+            return
+        advice = self.say(note) if note is not None else ""
+        message = self.say(rule.summary)
+        self.findings.append(
+            Finding(code, severity or rule.severity, start, end, message, advice or self.say(rule.advice))
+        )
+
+    def _is_on(self, rule: Rule, span: Span, at: cst.CSTNode) -> bool:
+        """Whether the rule is wanted here: selected, not switched off by a comment, not done already."""
+        if not self.settings.selects(rule.code, rule.default):
+            return False
+        if self.suppressions.covers(rule.code, span.start):
+            self.keep(span, "suppressed", rule.code)
+            return False
+        if self.guards.has_npu_branch(at):
+            self.keep(span, "npu-branch", rule.code)
+            return False
+        return True
+
+    def report_missing(self, where: cst.CSTNode, mapping: Mapping) -> None:
+        """Report a name that the target lacks: in every version, or only in this one."""
+        code = "NPU122" if mapping.row.to else mapping.rule.code
+        self.report(code, where, note=mapping.row.note)
+
+    def keep(self, where: cst.CSTNode | Span, reason: str | Text, code: str = "NPU900") -> None:
+        """Leave ``where`` as it is on purpose; ``reason`` is a text, or a key of the catalogue's reasons."""
+        span = where if isinstance(where, Span) else self.spans[where]
+        token = self.text[span.start : span.end].split("\n")[0][:60]
+        text = reason if isinstance(reason, Text) else self.catalog.reasons[reason]
+        self.kept.append(Kept(code, span.start, span.end, token, self.say(text)))
+
+    # What the catalogue knows
+
+    def mapping(self, name: str) -> Mapping | None:
+        """Return what becomes of the dotted name ``name`` on the target; None if no rule is about it."""
+        parts = name.split(".")
+        for count in range(len(parts), 0, -1):
+            known = ".".join(parts[:count])
+            if known not in self.catalog.rows:
+                continue
+            rule, row = self.catalog.rows[known]
+            to = row.to if row.holds_for(self.version) else ""
+            if count == len(parts) or known not in self.catalog.modules:
+                return Mapping(known, to, rule, row)
+            # A member of a mapped module that no row names: it is there on the NPU, too, or it isn't.
+            member = f"{to}.{parts[count]}"
+            found = bool(to) and self.api.has(member)
+            return Mapping(f"{known}.{parts[count]}", member if found else "", rule, row)
+        return None
+
+    def name_of(self, module: str, at: cst.CSTNode) -> str | None:
+        """Return the name by which ``module`` can be reached at ``at``; torch_npu will be imported."""
+        scope: Scope | None = self.names.scope_at(at)
+        while scope is not None:
+            for bindings in scope.bindings.values():
+                for binding in bindings:
+                    if binding.kind == "import" and binding.target == module:
+                        return binding.name
+            scope = scope.parent
+        return module if module == "torch_npu" else None

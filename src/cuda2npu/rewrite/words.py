@@ -1,0 +1,31 @@
+"""The quick test that decides, without decoding or parsing, whether a file can concern us."""
+
+from __future__ import annotations
+
+import re
+
+# A token with one of these words is a CUDA word: it is changed, reported or kept, but never unmentioned.
+CUDA_WORD = re.compile(r"cuda|cudnn|nccl|nvtx|nvidia", re.I)
+
+# CUDA uses without a CUDA word: names whose default device is CUDA, or that the NPU lacks.
+HIDDEN_WORDS = (
+    b"DataParallel",
+    b"ExecutionTraceObserver",
+    b"GradScaler",
+    b"autocast",
+    b"cpp_extension",
+    b"data_parallel",
+    b"device_id",
+    b"float32_matmul_precision",
+    b"fork_rng",
+    b"set_default_tensor_type",
+)
+_FORK = rb"""["']fork["']"""
+_NUMBER = rb"\b(?:to|device)\(\s*\d|\bdevice=\d"
+
+_TEST = re.compile(b"|".join((b"(?i:cuda|cudnn|nccl|nvtx|nvidia)", *HIDDEN_WORDS, _FORK, _NUMBER)))
+
+
+def mentions_cuda(data: bytes) -> bool:
+    """Whether the bytes of a file hold a word that any rule could be about."""
+    return _TEST.search(data) is not None
