@@ -5,6 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from cuda2npu.codemods.base import Codemod
+from cuda2npu.rewrite.insertion import place_after
 from cuda2npu.rewrite.spans import Span
 from cuda2npu.rewrite.tree import dotted, string_value
 from cuda2npu.rewrite.unit import Unit
@@ -58,8 +59,12 @@ class DefaultTensorType(Codemod):
             self.unit.report(RULE, node)
             return
         parts = (f"{torch}.set_default_dtype({torch}.{dtype})", f'{torch}.set_default_device("npu")')
-        whole = isinstance(self.names.parents[node], cst.Expr)
-        after = "; ".join(parts) if whole else f"({', '.join(parts)})"
+        statement = self.names.parents[node]
+        if isinstance(statement, cst.Expr):
+            place = place_after(self.unit, statement)
+            after = f"{parts[0]}{place.break_line}{parts[1]}"
+        else:
+            after = f"({', '.join(parts)})"
         self.unit.replace(RULE, self.spans[node], after, at=node)
 
     def torch_of(self, node: cst.Call) -> str | None:
@@ -73,13 +78,13 @@ class DefaultTensorType(Codemod):
             torch = self.torch_of(node)
             if not self.to_cuda or self.is_the_other_case(node):
                 continue
-            if torch is None or not isinstance(self.names.parents[node], cst.Expr):
+            statement = self.names.parents[node]
+            if torch is None or not isinstance(statement, cst.Expr):
                 self.unit.report(RULE, node)
                 continue
             end = self.spans[node].end
-            self.unit.replace(
-                RULE, Span(end, end), f'; {torch}.set_default_device("cpu")', at=node, npu=False
-            )
+            reset = f'{place_after(self.unit, statement).break_line}{torch}.set_default_device("cpu")'
+            self.unit.replace(RULE, Span(end, end), reset, at=node, npu=False)
 
     def is_the_other_case(self, node: cst.Call) -> bool:
         """Whether ``node`` is what runs instead of the CUDA call: both can't have an effect."""

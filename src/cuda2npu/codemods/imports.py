@@ -54,8 +54,8 @@ class Imports(Codemod):
         for alias in node.names:
             mapping = self.mapping_of(dotted(alias.name) or "")
             if mapping is None:
-                continue
-            if not mapping.to:
+                self.keep_harmless(alias, dotted(alias.name) or "")
+            elif not mapping.to:
                 self.stays(alias, mapping)
             elif alias.asname is None:
                 self.move_plain(node, alias, mapping)
@@ -108,6 +108,7 @@ class Imports(Codemod):
         binding = self.bindings[alias]
         mapping = self.mapping_of(binding.target or "")
         if mapping is None:
+            self.keep_harmless(alias, binding.target or "")
             return None
         if not mapping.to or mapping.name != binding.target:
             self.stays(alias, mapping)
@@ -263,6 +264,12 @@ class Imports(Codemod):
             if mapping is not None and mapping.rule.codemod == "symbol" and not mapping.to:
                 return False
         return True
+
+    def keep_harmless(self, alias: cst.ImportAlias, name: str) -> None:
+        """An import that can stay, because every build of torch has the module."""
+        mapping = self.unit.mapping(name) if name.startswith("torch") else None
+        if mapping is not None and mapping.rule.codemod == "harmless":
+            self.unit.keep(alias, mapping.row.note, mapping.rule.code)
 
     def add_npu_import(self, node: cst.Import | cst.ImportFrom, binding: Binding, mapping: Mapping) -> None:
         """Keep an import for the uses that can't follow, and import the counterpart beside it."""

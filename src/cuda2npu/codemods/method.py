@@ -7,7 +7,7 @@ import libcst as cst
 from cuda2npu.catalog.versions import holds
 from cuda2npu.codemods.base import Codemod
 from cuda2npu.rewrite.kinds import Kind, Known
-from cuda2npu.rewrite.members import Member, assigns_data, class_members, wraps_method
+from cuda2npu.rewrite.members import Member, assigns_data, class_members
 from cuda2npu.rewrite.spans import Span
 from cuda2npu.rewrite.tree import argument
 from cuda2npu.rewrite.unit import Unit
@@ -57,12 +57,10 @@ class Method(Codemod):
             return  # torch.cuda itself, and torch.Tensor.cuda, are dotted names
         parent = self.names.parents[node]
         known = self.unit.kinds.of(node.value)
-        if known.kind in (Kind.FOREIGN, Kind.MODULE):
-            self.unit.keep(node.attr, "foreign-object")
-        elif isinstance(parent, cst.Call) and parent.func is node:
+        if isinstance(parent, cst.Call) and parent.func is node:
             self.decide_call(node, known)
-        elif self.replaces_method(node) or self.reads_method(node, known):
-            self.rename(node, CUDA, "npu")
+        elif self.replaces_method(node, known) or self.reads_method(node, known):
+            self.rename(node)
         elif isinstance(parent, (cst.AssignTarget, cst.AnnAssign, cst.AugAssign)):
             self.unit.keep(node.attr, "own-member")
         else:
@@ -70,14 +68,16 @@ class Method(Codemod):
 
     def decide_call(self, node: cst.Attribute, known: Known) -> None:
         member = self.member_of(node, known, "cuda")
-        if member is not None and not member.moves:
+        if known.kind in (Kind.FOREIGN, Kind.MODULE):
+            self.unit.keep(node.attr, "foreign-object")
+        elif member is not None and not member.moves:
             self.unit.keep(node.attr, "own-member")
         elif member is None and known.kind is Kind.OWN:
             self.unit.keep(node.attr, "own-object")
         elif member is None and self.takes_device(node):
             self.move_with_to(node)
         else:
-            self.rename(node, CUDA, "npu")
+            self.rename(node)
             if member is None:
                 self.check_number(node)
 
@@ -145,18 +145,28 @@ class Method(Codemod):
         other = parent.orelse if parent.body is node else parent.body
         return isinstance(other, cst.Attribute) and other.attr.value == "cpu"
 
-    def replaces_method(self, node: cst.Attribute) -> bool:
-        """Whether ``node`` takes part in ``x.cuda = wrap(x.cuda)``: both sides move."""
+    def replaces_method(self, node: cst.Attribute, known: Known) -> bool:
+        """Whether ``node`` takes part in ``x.cuda = wrap(x.cuda)``: both sides move.
+
+        ``args.cuda = bool(args.cuda)`` has the same form: the object must visibly have the method.
+        """
         statement = self.names.enclosing(node, cst.Assign)
-        if statement is None:
+        if statement is None or not (known.kind is Kind.TORCH or self.is_called(node)):
             return False
         return any(
             isinstance(target.target, cst.Attribute)
             and target.target.deep_equals(node)
             and not assigns_data(target.target, self.names)
-            and wraps_method(statement.value, target.target, self.names)
             for target in statement.targets
         )
+
+    def is_called(self, node: cst.Attribute) -> bool:
+        """Whether the same member of the same object is called somewhere in the file."""
+        for attribute in self.names.attributes[node.attr.value]:
+            call = self.names.parents[attribute]
+            if isinstance(call, cst.Call) and call.func is attribute and attribute.deep_equals(node):
+                return True
+        return False
 
     # .is_cuda
 
@@ -172,7 +182,11 @@ class Method(Codemod):
             self.unit.keep(node.attr, "foreign-object")
         else:
             unsafe = self.project_has_is_cuda and known.kind is not Kind.TORCH
-            self.rename(node, IS_CUDA, "is_npu", unsafe=unsafe)
+            kernel = self.unit.guards.leads_to_kernel(node)
+            note = self.unit.catalog.reasons["kernel-branch"] if kernel else None
+            self.unit.replace(
+                IS_CUDA, self.spans[node.attr], "is_npu", at=node, note=note, unsafe=unsafe or kernel
+            )
 
     def is_given_by_keyword(self, node: cst.Attribute) -> bool:
         """Whether the receiver was made by a call that names the attribute: ``Opts(is_cuda=…)``."""
@@ -186,5 +200,5 @@ class Method(Codemod):
                 )
         return False
 
-    def rename(self, node: cst.Attribute, code: str, name: str, unsafe: bool = False) -> None:
-        self.unit.replace(code, self.spans[node.attr], name, at=node, unsafe=unsafe)
+    def rename(self, node: cst.Attribute) -> None:
+        self.unit.replace(CUDA, self.spans[node.attr], "npu", at=node)

@@ -6,8 +6,11 @@ import ast
 import io
 import posixpath
 import re
+import sys
 import tokenize
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import libcst as cst
 
@@ -27,6 +30,7 @@ from cuda2npu.rewrite.unit import Unit
 from cuda2npu.rewrite.words import mentions_cuda
 from cuda2npu.settings import Settings
 
+_STACK = 5000  # Python calls; a sum of a thousand terms needs some two thousand
 _MAX_NESTING = 200  # open brackets; CPython itself refuses more
 _BRACKET = re.compile(r"[()\[\]{}]")
 
@@ -52,14 +56,26 @@ def convert(data: bytes, path: str, settings: Settings, index: ProjectIndex) -> 
         reason = "the file has the comment '# cuda2npu: skip-file'"
         return FileResult(path, Status.SKIPPED, source.encoding, reason, source.text)
     try:
-        unit = _analyse(source.text, path, settings, index, suppressions)
-        _run(unit)
-        return _result(unit, source, data)
+        with _room_to_recurse():
+            unit = _analyse(source.text, path, settings, index, suppressions)
+            _run(unit)
+            return _result(unit, source, data)
     except _Refused as refused:
         return FileResult(path, Status.FAILED, source.encoding, str(refused), source.text)
     except RecursionError:
         reason = "an expression is nested too deeply to be analysed"
         return FileResult(path, Status.FAILED, source.encoding, reason, source.text)
+
+
+@contextmanager
+def _room_to_recurse() -> Iterator[None]:
+    """LibCST and our walk go as deep as the code is nested; Python's default limit is short for that."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(before, _STACK))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(before)
 
 
 def _analyse(

@@ -182,7 +182,7 @@ class Flow:
 
     def _of_argument(self, arg: cst.Arg, call: cst.Call) -> Use:
         if arg.star:
-            return self._values_of(arg.value) if arg.star == "**" else Use.UNKNOWN
+            return Use.UNKNOWN
         keyword = arg.keyword.value if arg.keyword is not None else None
         position = None if keyword is not None else call.args.index(arg)
         targets = self.names.qualified(call.func)

@@ -9,7 +9,9 @@ import libcst as cst
 
 from cuda2npu.rewrite.names import Names
 from cuda2npu.rewrite.spans import Spans
+from cuda2npu.rewrite.tree import children, dotted
 
+_KERNEL = re.compile(r"(?:^|\.)(?:\w+_cuda|cuda_(?!is_available)\w+|\w*triton\w*)(?:\.|$)", re.I)
 _NPU = re.compile(r"(?<![a-zA-Z])npu(?![a-zA-Z])", re.I)
 
 
@@ -37,6 +39,26 @@ class Guards:
                 return False
             child = parent
         return False
+
+    def leads_to_kernel(self, node: cst.CSTNode) -> bool:
+        """Whether ``node`` is part of a condition whose branch calls code that is made for CUDA.
+
+        Such a branch (``if x.is_cuda: return median_cuda(x)``) fails on the NPU, where the other one may
+        work: that the condition should be true there is a guess.
+        """
+        child: cst.CSTNode = node
+        for parent in self.names.ancestors(node):
+            if isinstance(parent, (cst.If, cst.IfExp)):
+                return child is parent.test and any(self._is_kernel(call) for call in _calls(parent.body))
+            if isinstance(parent, (cst.BaseSmallStatement, cst.BaseCompoundStatement)):
+                return False
+            child = parent
+        return False
+
+    def _is_kernel(self, call: cst.Call) -> bool:
+        """Whether a function is called whose name says that it is a CUDA or Triton kernel."""
+        name = dotted(call.func) or ""
+        return not name.startswith("self.") and _KERNEL.search(name) is not None
 
     def _mentions_npu(self, node: cst.CSTNode) -> bool:
         return _NPU.search(self.spans.text(node)) is not None
@@ -73,6 +95,13 @@ class Guards:
         while isinstance(chain, cst.If):
             yield chain.test
             chain = chain.orelse
+
+
+def _calls(node: cst.CSTNode) -> Iterator[cst.Call]:
+    if isinstance(node, cst.Call):
+        yield node
+    for child in children(node):
+        yield from _calls(child)
 
 
 def _is_string(node: cst.CSTNode) -> bool:

@@ -30,14 +30,15 @@ class ProjectIndex:
     :param members: members called ``cuda`` or ``is_cuda`` of the project's classes.
     :param exports: file -> (name -> dotted target), for files that others import with a star.
     :param borrowed: names with a CUDA word that some file imports from another one of the project.
-    :param torch_clients: files that are imported by a file that imports torch.
+    :param torch_files: files that work with torch: they import it, directly or through other files of
+        the project, or they are imported by a file that does.
     """
 
     files: frozenset[str] = frozenset()
     members: tuple[Member, ...] = ()
     exports: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     borrowed: frozenset[str] = frozenset()
-    torch_clients: frozenset[str] = frozenset()
+    torch_files: frozenset[str] = frozenset()
 
     def is_own(self, importer: str, module: str) -> bool:
         """Whether ``module``, as named in the file ``importer``, belongs to the project."""
@@ -86,7 +87,8 @@ def build_index(sources: Iterable[tuple[str, Callable[[], bytes]]]) -> ProjectIn
     files = frozenset(readers)
     members: list[Member] = []
     borrowed: set[str] = set()
-    clients: set[str] = set()
+    torch_users: set[str] = set()
+    imports: dict[str, set[str]] = {}
     starred: set[str] = set()
     for path, read in readers.items():
         try:
@@ -99,11 +101,27 @@ def build_index(sources: Iterable[tuple[str, Callable[[], bytes]]]) -> ProjectIn
             starred.update(filter(None, [find_module(files, path, match[1].decode())]))
         borrowed.update(_borrowed(data))
         if _TORCH.search(data):
-            clients.update(found for name in _imported(data) if (found := find_module(files, path, name)))
+            torch_users.add(path)
+        imports[path] = {found for name in _imported(data) if (found := find_module(files, path, name))}
     exports: dict[str, dict[str, str]] = {}
     for path in starred:
         _collect_exports(path, readers, files, exports)
-    return ProjectIndex(files, tuple(members), exports, frozenset(borrowed), frozenset(clients))
+    torch_files = _torch_files(torch_users, imports)
+    return ProjectIndex(files, tuple(members), exports, frozenset(borrowed), torch_files)
+
+
+def _torch_files(users: set[str], imports: Mapping[str, set[str]]) -> frozenset[str]:
+    """Return the files that import torch, those that import one of them, and what all these import."""
+    importers: dict[str, set[str]] = {}
+    for path, imported in imports.items():
+        for other in imported:
+            importers.setdefault(other, set()).add(path)
+    waiting, found = list(users), set(users)
+    while waiting:
+        new = importers.get(waiting.pop(), set()) - found
+        found |= new
+        waiting += new
+    return frozenset(found.union(*(imports.get(path, set()) for path in found)))
 
 
 def _members(data: bytes) -> list[Member]:

@@ -16,6 +16,7 @@ class Place(NamedTuple):
     prefix: str
     suffix: str
     inline: bool
+    break_line: str  # what parts two statements here: a line break with its indentation, or "; "
 
     def wrap(self, statement: str, comment: str = "") -> str:
         """Return the text to insert for ``statement``; ``comment`` is dropped inside a line."""
@@ -33,14 +34,14 @@ def place_after(unit: Unit, statement: cst.BaseSmallStatement) -> Place:
     alone = isinstance(line, cst.SimpleStatementLine) and line.body[-1] is statement
     if not alone:
         last = unit.spans[statement].end
-        return Place(last, "; ", "", True)
+        return Place(last, "; ", "", True, "; ")
     text = unit.text
     start_of_next = _line_end(text, end)
     newline = _newline(text, end, start_of_next) or _newline_before(text, end)
     indent = _indent(text, unit.spans[line].start)
     if start_of_next == len(text) and not text.endswith(("\n", "\r")):
-        return Place(len(text), newline + indent, "", False)
-    return Place(start_of_next, indent, newline, False)
+        return Place(len(text), newline + indent, "", False, newline + indent)
+    return Place(start_of_next, indent, newline, False, newline + indent)
 
 
 def _line_end(text: str, offset: int) -> int:

@@ -30,7 +30,7 @@ class Kind(Enum):
     """What is known about the value of an expression."""
 
     TORCH = "torch"  # a tensor, a module, or something else of torch
-    FOREIGN = "foreign"  # belongs to another library, or to Python
+    FOREIGN = "foreign"  # belongs to a library with devices of its own
     OWN = "own"  # an object of a class that this file defines, and that isn't torch's
     MODULE = "module"  # an imported module or a member of one, torch's aside
     UNKNOWN = "unknown"
@@ -83,9 +83,10 @@ class Kinds:
 
     def of_import(self, target: str) -> Known:
         """Return what an imported dotted name is."""
-        if target.partition(".")[0] in ("torch", "torch_npu"):
+        root = target.partition(".")[0]
+        if root in ("torch", "torch_npu"):
             return Known(Kind.TORCH)
-        return Known(Kind.FOREIGN if self.is_foreign(target) else Kind.MODULE)
+        return Known(Kind.FOREIGN if root in self.foreign else Kind.MODULE)
 
     def _of_call(self, node: cst.Call) -> Known:
         for target in self.names.qualified(node.func):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import libcst as cst
 
 from cuda2npu.rewrite.names import Names, parameters
-from cuda2npu.rewrite.tree import children, dotted
+from cuda2npu.rewrite.tree import dotted
 
 _COUNTERPART = {"cuda": "npu", "is_cuda": "is_npu"}
 _PROPERTY = {"property", "cached_property", "functools.cached_property", "abc.abstractproperty"}
@@ -87,11 +87,9 @@ def assigns_data(attribute: cst.Attribute, names: Names) -> bool:
     if not isinstance(target, cst.AssignTarget):
         return False
     assign = names.parents[target]
-    return isinstance(assign, cst.Assign) and not wraps_method(assign.value, attribute, names)
+    return isinstance(assign, cst.Assign) and not wraps_method(assign.value, attribute)
 
 
-def wraps_method(value: cst.CSTNode, attribute: cst.Attribute, names: Names) -> bool:
-    """Whether ``value`` reads the very attribute that it is assigned to, as a decorator would."""
-    if isinstance(value, cst.Attribute) and value.deep_equals(attribute):
-        return True
-    return any(wraps_method(child, attribute, names) for child in children(value))
+def wraps_method(value: cst.CSTNode, attribute: cst.Attribute) -> bool:
+    """Whether ``value`` is a call that is handed the very attribute that it is assigned to."""
+    return isinstance(value, cst.Call) and any(arg.value.deep_equals(attribute) for arg in value.args)

@@ -358,6 +358,7 @@ class _Walk:
             self._parent_chain(alias.name, alias)
             whole = dotted(alias.name) or ""
             if alias.asname is not None and isinstance(alias.asname.name, cst.Name):
+                self.names.parents[alias.asname.name] = alias
                 bound, target = alias.asname.name.value, whole
             else:
                 bound = target = whole.split(".")[0]
@@ -376,6 +377,7 @@ class _Walk:
             name = dotted(alias.name) or ""
             bound = name
             if alias.asname is not None and isinstance(alias.asname.name, cst.Name):
+                self.names.parents[alias.asname.name] = alias
                 bound = alias.asname.name.value
             self.names.imports.append(
                 self.bind(bound, "import", alias, f"{module}.{name}" if module else name)

@@ -86,10 +86,18 @@ class Unit:
     @cached_property
     def uses_torch(self) -> bool:
         """Whether the file works with torch, so that a device in it is torch's."""
-        roots = {(binding.target or "").partition(".")[0] for binding in self.names.imports}
-        return bool(roots & ({"torch", "torch_npu"} | self.catalog.torch_family)) or self.path in (
-            self.index.torch_clients
+        return bool(self._roots & ({"torch", "torch_npu"} | self.catalog.torch_family)) or self.path in (
+            self.index.torch_files
         )
+
+    @cached_property
+    def uses_foreign(self) -> bool:
+        """Whether the file works with a library that has devices of its own."""
+        return bool(self._roots & self.catalog.foreign)
+
+    @cached_property
+    def _roots(self) -> frozenset[str]:
+        return frozenset((binding.target or "").partition(".")[0] for binding in self.names.imports)
 
     @property
     def version(self) -> tuple[int, int]:
