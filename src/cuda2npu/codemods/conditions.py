@@ -29,7 +29,8 @@ def _profiles_the_device(unit: Unit, node: cst.CSTNode | None = None) -> bool:
     The two profilers have enums and schedules of their own: everything moves, or nothing does.
     """
     profiles = False
-    for chain in (*unit.names.nodes(cst.Attribute), *unit.names.nodes(cst.Name)):
+    chains: list[cst.Attribute | cst.Name] = [*unit.names.nodes(cst.Attribute), *unit.names.nodes(cst.Name)]
+    for chain in chains:
         for name in unit.names.qualified(chain) if _may_be_profiler(unit, chain) else ():
             mapping = unit.mapping(name)
             if mapping is None or mapping.rule.codemod != "profiler":

@@ -26,9 +26,9 @@ class DeviceNumber(Codemod):
             self.device_id(arg)
         if self.unit.version >= NUMBERS_MEAN_NPU:
             return
-        if isinstance(node.func, cst.Attribute) and node.func.attr.value == "to" and node.args:
-            self.number(node.args[0])
-        elif "torch.device" in self.names.qualified(node.func) and len(node.args) == 1:
+        places = isinstance(node.func, cst.Attribute) and node.func.attr.value == "to"
+        makes = "torch.device" in self.names.qualified(node.func) and len(node.args) == 1
+        if node.args and (places or makes):
             self.number(node.args[0])
         elif any(name.startswith("torch.") for name in self.names.qualified(node.func)):
             given = argument(node, None, "device")

@@ -92,7 +92,7 @@ class Environment(Codemod):
         return False
 
     def makes_environment(self, call: cst.Call) -> bool:
-        """``os.environ.copy()``, ``dict(os.environ, …)``, ``copy.deepcopy(os.environ)``, ``env.update(…)``."""
+        """Whether ``call`` is ``os.environ.copy()``, ``dict(os.environ, …)``, ``env.update(…)`` …"""
         if isinstance(call.func, cst.Attribute) and call.func.attr.value in ("copy", "update"):
             return self.is_environment(call.func.value)
         return any(
@@ -110,13 +110,8 @@ class Environment(Codemod):
             call = self.names.parents[parent]
             return isinstance(call, cst.Call) and self.makes_environment(call)
         if isinstance(parent, cst.Assign):
-            target = parent.targets[0].target
-            name = (
-                target.value
-                if isinstance(target, cst.Name)
-                else getattr(getattr(target, "attr", None), "value", "")
-            )
-            return isinstance(name, str) and name.lower().endswith(("env", "environ", "env_vars"))
+            name = (dotted(parent.targets[0].target) or "").rpartition(".")[2]
+            return name.lower().endswith(("env", "environ", "env_vars"))
         return False
 
     # Values

@@ -11,7 +11,7 @@ import libcst as cst
 from cuda2npu.codemods.base import Codemod
 from cuda2npu.codemods.conditions import may_move_import
 from cuda2npu.rewrite.insertion import place_after
-from cuda2npu.rewrite.names import Binding
+from cuda2npu.rewrite.scopes import Binding
 from cuda2npu.rewrite.spans import Span
 from cuda2npu.rewrite.tree import dotted
 from cuda2npu.rewrite.unit import ImportPlan, Mapping, Unit

@@ -10,10 +10,9 @@ import libcst as cst
 from cuda2npu.codemods.arguments import adapt_arguments, refused_argument
 from cuda2npu.codemods.base import Codemod
 from cuda2npu.codemods.conditions import HANDLED, applies
-from cuda2npu.rewrite.names import Binding
+from cuda2npu.rewrite.scopes import Binding
 from cuda2npu.rewrite.spans import Span
 from cuda2npu.rewrite.unit import Mapping, Unit
-
 
 # Names that exist only once torch_npu has been imported; torch.OutOfMemoryError isn't one of them.
 _NEEDS_NPU = re.compile(r"npu|hccl", re.I)
@@ -61,7 +60,7 @@ class Symbol(Codemod):
         meanings = self.meanings(root, attributes)
         if not meanings or root in self.unit.claimed:
             return
-        binding, target, mapping = meanings[0]
+        _, target, mapping = meanings[0]
         if not applies(self.unit, mapping, attributes[-1] if attributes else root):
             return
         taken = attributes[: max(mapping.name.count(".") - target.count("."), 0)]

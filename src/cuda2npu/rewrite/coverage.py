@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from cuda2npu.rewrite.change import Change, Finding, Kept
 from cuda2npu.rewrite.spans import Span
 from cuda2npu.rewrite.tree import dotted
 from cuda2npu.rewrite.unit import Unit
@@ -28,7 +29,8 @@ _TEXT_CALLS = {
 
 def keep_the_rest(unit: Unit) -> None:
     """Add a kept entry for every CUDA word that lies in no change, finding or kept entry yet."""
-    covered = _merged([(e.start, e.end) for e in (*unit.changes, *unit.findings, *unit.kept)])
+    entries: list[Change | Finding | Kept] = [*unit.changes, *unit.findings, *unit.kept]
+    covered = _merged([(entry.start, entry.end) for entry in entries])
     for node in _tokens(unit):
         span = unit.spans[node]
         if not _overlaps(covered, span):
@@ -37,9 +39,10 @@ def keep_the_rest(unit: Unit) -> None:
 
 def _tokens(unit: Unit) -> Iterator[cst.CSTNode]:
     for node in unit.names.parents:
-        if isinstance(node, (cst.Name, cst.SimpleString, cst.FormattedStringText)):
-            if CUDA_WORD.search(node.value) and not _is_docstring(unit, node):
-                yield node
+        if not isinstance(node, (cst.Name, cst.SimpleString, cst.FormattedStringText)):
+            continue
+        if CUDA_WORD.search(node.value) and not _is_docstring(unit, node):
+            yield node
 
 
 def _merged(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -35,7 +35,7 @@ _MAX_NESTING = 200  # open brackets; CPython itself refuses more
 _BRACKET = re.compile(r"[()\[\]{}]")
 
 
-class _Refused(Exception):
+class _RefusedError(Exception):
     """The file can't be handled; the message is the reason."""
 
 
@@ -60,7 +60,7 @@ def convert(data: bytes, path: str, settings: Settings, index: ProjectIndex) -> 
             unit = _analyse(source.text, path, settings, index, suppressions)
             _run(unit)
             return _result(unit, source, data)
-    except _Refused as refused:
+    except _RefusedError as refused:
         return FileResult(path, Status.FAILED, source.encoding, str(refused), source.text)
     except RecursionError:
         reason = "an expression is nested too deeply to be analysed"
@@ -86,9 +86,9 @@ def _analyse(
         module = cst.parse_module(text)
         spans = Spans(module, text)
     except cst.ParserSyntaxError as error:
-        raise _Refused(_explain(error, text)) from None
+        raise _RefusedError(_explain(error, text)) from None
     except ValueError as error:
-        raise _Refused(str(error)) from None
+        raise _RefusedError(str(error)) from None
     names = Names(module, posixpath.dirname(path).replace("/", "."))
     for binding in [b for b in names.imports if b.kind == "star"]:
         for name, target in index.star_exports(path, binding.target or "").items():
@@ -124,11 +124,11 @@ def _result(unit: Unit, source: Source, data: bytes) -> FileResult:
         new = apply(source.text, applied)
         new_data = source.encode(new) if applied else data
     except ValueError as error:  # UnicodeEncodeError is one, too
-        raise _Refused(
+        raise _RefusedError(
             f"the changes of two rules contradict each other ({error}); please report this"
         ) from None
     if applied and _compiles(data) and not _compiles(new_data):
-        raise _Refused("the converted file would not compile; please report this")
+        raise _RefusedError("the converted file would not compile; please report this")
     return FileResult(
         unit.path,
         Status.CHANGED if applied else Status.UNCHANGED,
@@ -171,7 +171,7 @@ def _check_nesting(text: str) -> None:
     except (tokenize.TokenError, SyntaxError):
         depth = _MAX_NESTING + 1
     if depth > _MAX_NESTING:
-        raise _Refused(f"brackets are nested more than {_MAX_NESTING} deep")
+        raise _RefusedError(f"brackets are nested more than {_MAX_NESTING} deep")
 
 
 def _explain(error: cst.ParserSyntaxError, text: str) -> str:

@@ -16,9 +16,10 @@ from enum import IntEnum
 import libcst as cst
 
 from cuda2npu.rewrite.kinds import Kind, Kinds
-from cuda2npu.rewrite.names import Names, find_scope, parameters
+from cuda2npu.rewrite.names import Names
+from cuda2npu.rewrite.scopes import find_scope
 from cuda2npu.rewrite.topics import Topic
-from cuda2npu.rewrite.tree import dotted, string_value
+from cuda2npu.rewrite.tree import dotted, parameters, string_value
 
 _SAME_TEXT = {"format", "lower", "upper", "strip", "lstrip", "rstrip", "replace", "casefold", "removeprefix"}
 _ASKS = {
@@ -130,8 +131,10 @@ class Flow:
     _in_AugAssign = _in_AnnAssign
 
     def _in_Param(self, node: cst.CSTNode, parent: cst.Param) -> Use:
-        function = self.names.enclosing(parent, cst.FunctionDef, cst.Lambda)
-        return self._of_parameter(function, parent) if function is not None else Use.UNKNOWN
+        for owner in self.names.ancestors(parent):
+            if isinstance(owner, (cst.FunctionDef, cst.Lambda)):
+                return self._of_parameter(owner, parent)
+        return Use.UNKNOWN
 
     def _in_Return(self, node: cst.CSTNode, parent: cst.CSTNode) -> Use:
         function = self.names.enclosing(parent, cst.FunctionDef)

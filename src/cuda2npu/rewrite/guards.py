@@ -82,9 +82,9 @@ class Guards:
             yield from (e.key for e in pairs if _is_string(e.key))
         elif isinstance(parent, cst.Match):
             yield from (case.pattern for case in parent.cases if case is not child)
-        elif isinstance(parent, cst.Call) and isinstance(parent.func, cst.Attribute):
-            if parent.func.attr.value == "replace":  # name.replace("cuda", "npu")
-                yield from (arg.value for arg in parent.args if arg is not child and _is_string(arg.value))
+        elif isinstance(parent, cst.Call) and (dotted(parent.func) or "").endswith(".replace"):
+            # name.replace("cuda", "npu")
+            yield from (arg.value for arg in parent.args if arg is not child and _is_string(arg.value))
 
     def _tests(self, branch: cst.If) -> Iterator[cst.CSTNode]:
         """Yield the conditions of the whole ``if`` … ``elif`` chain that ``branch`` is part of."""

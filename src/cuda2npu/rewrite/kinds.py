@@ -8,21 +8,23 @@ from enum import Enum
 
 import libcst as cst
 
-from cuda2npu.rewrite.names import Binding, Names, find_scope
+from cuda2npu.rewrite.names import Names
+from cuda2npu.rewrite.scopes import Binding, find_scope
 from cuda2npu.rewrite.tree import children
 
 # Python 3.9 doesn't list its standard library; these are the modules that matter here.
-_STDLIB = getattr(
-    sys,
-    "stdlib_module_names",
-    frozenset(
-        "abc argparse ast asyncio base64 bisect collections configparser contextlib copy csv ctypes dataclasses "
-        "datetime enum fnmatch functools glob gzip hashlib heapq importlib inspect io itertools json logging math "
-        "multiprocessing numbers operator os pathlib pickle platform pprint queue random re shlex shutil signal "
-        "socket sqlite3 statistics string struct subprocess sys tempfile textwrap threading time traceback types "
-        "typing unittest urllib uuid warnings weakref zipfile".split()
-    ),
-)
+_STDLIB: frozenset[str] = getattr(sys, "stdlib_module_names", frozenset()) or frozenset(
+    {
+        "abc", "argparse", "ast", "asyncio", "base64", "bisect", "collections", "configparser",
+        "contextlib", "copy", "csv", "ctypes", "dataclasses", "datetime", "enum", "fnmatch",
+        "functools", "glob", "gzip", "hashlib", "heapq", "importlib", "inspect", "io", "itertools",
+        "json", "logging", "math", "multiprocessing", "numbers", "operator", "os", "pathlib", "pickle",
+        "platform", "pprint", "queue", "random", "re", "shlex", "shutil", "signal", "socket", "sqlite3",
+        "statistics", "string", "struct", "subprocess", "sys", "tempfile", "textwrap", "threading",
+        "time", "traceback", "types", "typing", "unittest", "urllib", "uuid", "warnings", "weakref",
+        "zipfile",
+    }
+)  # fmt: skip
 _NOT_FOREIGN = {"typing", "functools", "multiprocessing", "concurrent", "contextlib"}
 
 

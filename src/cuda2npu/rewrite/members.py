@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from cuda2npu.rewrite.names import Names, parameters
-from cuda2npu.rewrite.tree import dotted
+from cuda2npu.rewrite.names import Names
+from cuda2npu.rewrite.tree import dotted, parameters
 
 _COUNTERPART = {"cuda": "npu", "is_cuda": "is_npu"}
 _PROPERTY = {"property", "cached_property", "functools.cached_property", "abc.abstractproperty"}

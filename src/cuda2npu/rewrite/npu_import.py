@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from cuda2npu.rewrite.insertion import place_after
-from cuda2npu.rewrite.names import Binding, Scope
+from cuda2npu.rewrite.scopes import Binding, Scope
 from cuda2npu.rewrite.spans import Span
 from cuda2npu.rewrite.unit import Unit
 

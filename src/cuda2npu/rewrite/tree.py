@@ -68,3 +68,14 @@ def argument(call: cst.Call, position: int | None, keyword: str | None) -> cst.A
         elif index == position:
             return arg
     return None
+
+
+def parameters(params: cst.Parameters) -> Iterator[cst.Param]:
+    """Yield the parameters in the order in which they stand."""
+    yield from params.posonly_params
+    yield from params.params
+    if isinstance(params.star_arg, cst.Param):
+        yield params.star_arg
+    yield from params.kwonly_params
+    if params.star_kwarg is not None:
+        yield params.star_kwarg

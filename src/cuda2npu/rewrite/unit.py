@@ -15,7 +15,8 @@ from cuda2npu.rewrite.flow import Flow
 from cuda2npu.rewrite.guards import Guards
 from cuda2npu.rewrite.index import ProjectIndex
 from cuda2npu.rewrite.kinds import Kinds
-from cuda2npu.rewrite.names import Binding, Names, Scope
+from cuda2npu.rewrite.names import Names
+from cuda2npu.rewrite.scopes import Binding, Scope
 from cuda2npu.rewrite.spans import Span, Spans
 from cuda2npu.rewrite.suppress import Suppressions
 from cuda2npu.rewrite.topics import BACKEND, DEVICE
