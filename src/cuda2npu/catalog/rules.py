@@ -112,6 +112,7 @@ class Catalog:
     """All rules by code, all rows by the CUDA name that they map, and the reasons for keeping a word.
 
     :param modules: names of rows that have other rows below them.
+    :param roots: top-level packages that rows are about.
     :param foreign: top-level packages whose devices and ``cuda`` members aren't torch's.
     :param torch_family: packages that are built on torch, so that importing them brings it in.
     """
@@ -119,6 +120,7 @@ class Catalog:
     rules: Mapping[str, Rule]
     rows: Mapping[str, tuple[Rule, Row]]
     modules: frozenset[str]
+    roots: frozenset[str]
     reasons: Mapping[str, Text]
     foreign: frozenset[str]
     torch_family: frozenset[str]
@@ -160,6 +162,7 @@ def _load(extra: tuple[str, ...]) -> Catalog:
         dict(sorted(rules.items())),
         rows,
         modules,
+        frozenset(name.partition(".")[0] for name in rows),
         reasons,
         frozenset(packages["foreign"]),
         frozenset(packages["torch_family"]),

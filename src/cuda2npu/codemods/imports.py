@@ -246,7 +246,7 @@ class Imports(Codemod):
     # What the moves depend on
 
     def mapping_of(self, name: str) -> Mapping | None:
-        if not name.startswith("torch"):
+        if name.partition(".")[0] not in self.unit.catalog.roots:
             return None
         mapping = self.unit.mapping(name)
         return mapping if mapping is not None and may_move_import(self.unit, mapping) else None

@@ -31,11 +31,12 @@ class Symbol(Codemod):
 
     def __init__(self, unit: Unit) -> None:
         super().__init__(unit)
-        self.roots = self._names_that_reach_torch()
+        self.roots = self._names_that_reach_rows()
 
-    def _names_that_reach_torch(self) -> set[str]:
-        """Names by which something of torch may be reached: a cheap test before the exact one."""
-        roots = {b.name for b in self.names.imports if (b.target or "").partition(".")[0] == "torch"}
+    def _names_that_reach_rows(self) -> set[str]:
+        """Names by which something that rows are about may be reached: a cheap test before the exact one."""
+        known = self.unit.catalog.roots
+        roots = {b.name for b in self.names.imports if (b.target or "").partition(".")[0] in known}
         for assign in self.names.nodes(cst.Assign):
             if isinstance(assign.value, (cst.Attribute, cst.Name, cst.IfExp)):
                 roots.update(t.target.value for t in assign.targets if isinstance(t.target, cst.Name))

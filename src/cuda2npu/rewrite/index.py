@@ -63,13 +63,12 @@ def find_module(files: frozenset[str], importer: str, module: str) -> str | None
             folder = posixpath.dirname(folder)
         return _file_at(files, posixpath.join(folder, *filter(None, module.lstrip(".").split("."))))
     tail = module.replace(".", "/")
-    while True:
-        found = _file_at(files, posixpath.join(folder, tail))
-        if found is not None:
-            return found
-        if not folder:
-            return _file_at(files, posixpath.join("src", tail))
+    folders = [folder]
+    while folder and posixpath.dirname(folder) != folder:
         folder = posixpath.dirname(folder)
+        folders.append(folder)
+    places = [posixpath.join(folder, tail) for folder in (*folders, "src")]
+    return next((found for place in places if (found := _file_at(files, place))), None)
 
 
 def _file_at(files: frozenset[str], stem: str) -> str | None:

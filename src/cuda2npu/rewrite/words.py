@@ -19,6 +19,7 @@ HIDDEN_WORDS = (
     b"float32_matmul_precision",
     b"fork_rng",
     b"set_default_tensor_type",
+    b"timm",
 )
 _FORK = rb"""["']fork["']"""
 _NUMBER = rb"\b(?:to|device)\(\s*\d|\bdevice=\d"
