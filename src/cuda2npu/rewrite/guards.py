@@ -12,7 +12,7 @@ from cuda2npu.rewrite.spans import Spans
 from cuda2npu.rewrite.tree import children, dotted
 
 _KERNEL = re.compile(r"(?:^|\.)(?:\w+_cuda|cuda_(?!is_available)\w+|\w*triton\w*)(?:\.|$)", re.I)
-_NPU = re.compile(r"(?<![a-zA-Z])npu(?![a-zA-Z])", re.I)
+_NPU = re.compile(r"(?<![a-zA-Z])(?:npu|hccl)(?![a-zA-Z])", re.I)
 
 
 class Guards:

@@ -12,6 +12,7 @@ from cuda2npu.catalog.api import ApiTable
 from cuda2npu.catalog.rules import Catalog, Row, Rule, Text
 from cuda2npu.rewrite.change import Applicability, Change, Finding, Kept, Severity
 from cuda2npu.rewrite.flow import Flow
+from cuda2npu.rewrite.flow.topics import BACKEND, DEVICE
 from cuda2npu.rewrite.guards import Guards
 from cuda2npu.rewrite.index import ProjectIndex
 from cuda2npu.rewrite.kinds import Kinds
@@ -19,7 +20,6 @@ from cuda2npu.rewrite.names import Names
 from cuda2npu.rewrite.scopes import Binding, Scope
 from cuda2npu.rewrite.spans import Span, Spans
 from cuda2npu.rewrite.suppress import Suppressions
-from cuda2npu.rewrite.topics import BACKEND, DEVICE
 from cuda2npu.settings import Settings
 
 
