@@ -34,6 +34,10 @@ class ApiTable:
         present = _data()["names"].get(_listed(dotted))
         return present is not None and all(present[column] == "1" for column in self._columns)
 
+    def ever_had(self, dotted: str) -> bool:
+        """Whether some version in the table has the name, be it this one or another."""
+        return _listed(dotted) in _data()["names"]
+
     def parameters(self, dotted: str) -> tuple[str, ...] | None:
         """Return the names of the parameters in order, without self.
 

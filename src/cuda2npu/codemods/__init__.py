@@ -24,11 +24,11 @@ from cuda2npu.codemods.symbol import Symbol
 CODEMODS: tuple[type[Codemod], ...] = (
     Imports,
     DefaultTensorType,
+    ResultMember,
     Symbol,
     Method,
     DefaultDevice,
     DeviceNumber,
-    ResultMember,
     AttributeName,
     ArgumentValue,
     AutogradProfiler,

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import libcst as cst
 
+from cuda2npu.rewrite.change import Severity
+from cuda2npu.rewrite.tree import dotted
 from cuda2npu.rewrite.unit import Unit
+
+_SHOW = {"print", "str", "repr", "format", "info", "debug", "warning", "error", "log", "write"}
+_ORDER = (cst.LessThan, cst.LessThanEqual, cst.GreaterThan, cst.GreaterThanEqual)
 
 
 class Codemod:
@@ -35,3 +40,28 @@ class Codemod:
             return False
         made = [binding.value for binding in self.names.lookup(node)]
         return bool(made) and all(isinstance(call, cst.Call) and self.is_device_object(call) for call in made)
+
+    def severity_of_none(self, node: cst.CSTNode) -> Severity:
+        """Return what it means that ``node`` is None on the NPU: nothing if it is only shown."""
+        parent = self.names.parents[node]
+        if isinstance(parent, (cst.Attribute, cst.Subscript)) and parent.value is node:
+            return Severity.BLOCKER
+        if isinstance(parent, cst.Assign):
+            unpacked = any(isinstance(t.target, (cst.Tuple, cst.List)) for t in parent.targets)
+            return Severity.BLOCKER if unpacked else Severity.MANUAL
+        if isinstance(parent, (cst.Comparison, cst.ComparisonTarget)):
+            return Severity.BLOCKER if self._is_ordered(parent) else Severity.MANUAL
+        if isinstance(parent, cst.FormattedStringExpression):
+            return Severity.INFO
+        call = self.names.parents.get(parent)
+        if isinstance(parent, cst.Arg) and isinstance(call, cst.Call):
+            if parent.star:
+                return Severity.BLOCKER
+            shown = (dotted(call.func) or "").rpartition(".")[2] in _SHOW
+            return Severity.INFO if shown else Severity.MANUAL
+        return Severity.MANUAL
+
+    def _is_ordered(self, node: cst.Comparison | cst.ComparisonTarget) -> bool:
+        comparison = node if isinstance(node, cst.Comparison) else self.names.parents[node]
+        assert isinstance(comparison, cst.Comparison)
+        return any(isinstance(target.operator, _ORDER) for target in comparison.comparisons)

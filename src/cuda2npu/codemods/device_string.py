@@ -77,13 +77,9 @@ class DeviceString(Codemod):
             return
         ours = self.unit.uses_torch or (flow is self.unit.backends and not self.unit.uses_foreign)
         sure = use is Use.PROVEN or (use is Use.NAMED and ours)
-        kernel = self.unit.guards.leads_to_kernel(node)
-        note = self.unit.catalog.reasons["kernel-branch"] if kernel else None
         code = BACKEND if flow is self.unit.backends else self.code_for(node)
         # A comparison asks about a device that something else has made.
-        self.unit.replace(
-            code, span, after, at=node, npu=code != COMPARED, note=note, unsafe=kernel or not sure
-        )
+        self.unit.replace(code, span, after, at=node, npu=code != COMPARED, unsafe=not sure)
 
     def code_for(self, node: cst.BaseExpression) -> str:
         """Return the rule that tells best what kind of place this is."""

@@ -65,12 +65,11 @@ class Imports(Codemod):
     def move_plain(self, node: cst.Import, alias: cst.ImportAlias, mapping: Mapping) -> None:
         """``import torch.cuda`` binds the name torch, which has to stay bound."""
         span = self.spans[alias.name]
-        if len(node.names) == 1 and self.torch_is_imported_before(alias):
-            self.unit.replace(
-                mapping.rule.code, span, "torch_npu", at=alias.name, npu=False, note=mapping.row.note
-            )
-        else:
-            self.unit.replace(mapping.rule.code, span, "torch", at=alias.name, note=mapping.row.note)
+        code, note = mapping.rule.code, mapping.row.note
+        if len(node.names) > 1 or not self.torch_is_imported_before(alias):
+            self.unit.replace(code, span, "torch", at=alias.name, note=note)
+        elif self.unit.replace(code, span, "torch_npu", at=alias.name, npu=False, note=note):
+            self.unit.replaced_by_npu.add(self.bindings[alias])
 
     def torch_is_imported_before(self, alias: cst.ImportAlias) -> bool:
         binding = self.bindings[alias]

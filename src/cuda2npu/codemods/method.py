@@ -182,11 +182,7 @@ class Method(Codemod):
             self.unit.keep(node.attr, "foreign-object")
         else:
             unsafe = self.project_has_is_cuda and known.kind is not Kind.TORCH
-            kernel = self.unit.guards.leads_to_kernel(node)
-            note = self.unit.catalog.reasons["kernel-branch"] if kernel else None
-            self.unit.replace(
-                IS_CUDA, self.spans[node.attr], "is_npu", at=node, note=note, unsafe=unsafe or kernel
-            )
+            self.unit.replace(IS_CUDA, self.spans[node.attr], "is_npu", at=node, unsafe=unsafe)
 
     def is_given_by_keyword(self, node: cst.Attribute) -> bool:
         """Whether the receiver was made by a call that names the attribute: ``Opts(is_cuda=…)``."""

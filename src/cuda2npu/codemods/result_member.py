@@ -5,6 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from cuda2npu.codemods.base import Codemod
+from cuda2npu.rewrite.change import Severity
 from cuda2npu.rewrite.unit import Unit
 
 
@@ -38,8 +39,17 @@ class ResultMember(Codemod):
             return
         for name in self.names.qualified(node.func) & self.functions:
             found = self.rows.get(f"{name}()")
-            if found is not None:
-                self.unit.report(found[0].code, node, note=found[1].note)
+            if found is None:
+                continue
+            severity = self.severity_of_none(node)
+            self.unit.report(found[0].code, node, note=found[1].note, severity=severity)
+            if severity is Severity.BLOCKER:  # a renamed call would only fail in another way
+                self.claim(node.func)
+
+    def claim(self, node: cst.BaseExpression) -> None:
+        while isinstance(node, cst.Attribute):
+            node = node.value
+        self.unit.claimed.add(node)
 
     def call_behind(self, node: cst.CSTNode) -> cst.Call | None:
         """Return the call that made the value of ``node``: itself, assigned, or entered by ``with``."""

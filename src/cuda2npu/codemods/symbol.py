@@ -18,6 +18,10 @@ from cuda2npu.rewrite.unit import Mapping, Unit
 _NEEDS_NPU = re.compile(r"npu|hccl", re.I)
 
 
+# Rules about values that are None on the NPU: how bad that is depends on what is done with them.
+NONE_ON_NPU = {"NPU113"}
+
+
 class Meaning(NamedTuple):
     """What a chain may stand for: the binding of its first name, that name's target, the mapping."""
 
@@ -69,17 +73,37 @@ class Symbol(Codemod):
         if mapping.rule.codemod == "harmless":
             self.unit.keep(part, mapping.row.note, mapping.rule.code)
         elif not mapping.to:
-            self.unit.report_missing(part, mapping)
+            self.leave(part, mapping)
         else:
             call = self.call_of(attributes, part)
             refused = refused_argument(call, mapping.row) if call is not None else None
             if refused is not None:
-                self.unit.report("NPU123", refused, note=mapping.row.note)
+                span = Span(self.spans[part].start, self.spans[refused].end)
+                self.unit.report("NPU123", refused, span=span, note=mapping.row.note)
                 return
             group = f"call:{self.spans[part].start}" if call is not None else ""
             moved = self.move(root, taken, meanings[0], group)
             if moved and call is not None:
                 adapt_arguments(self.unit, call, mapping, group)
+
+    def leave(self, part: cst.Name | cst.Attribute, mapping: Mapping) -> None:
+        """Report a name that has no counterpart, unless it only names a type that is asked for."""
+        if self.is_type_check(part):
+            self.unit.keep(part, "type-check", mapping.rule.code)
+            return
+        severity = self.severity_of_none(part) if mapping.rule.code in NONE_ON_NPU else None
+        self.unit.report_missing(part, mapping, severity)
+
+    def is_type_check(self, node: cst.CSTNode) -> bool:
+        """Whether ``node`` is, or is part of, the second argument of isinstance."""
+        for parent in self.names.ancestors(node):
+            call = self.names.parents.get(parent)
+            if isinstance(parent, cst.Arg) and isinstance(call, cst.Call):
+                name = call.func.value if isinstance(call.func, cst.Name) else ""
+                return name in ("isinstance", "issubclass") and call.args[0] is not parent
+            if not isinstance(parent, (cst.Element, cst.Tuple)):
+                return False
+        return False
 
     def meanings(self, root: cst.Name, attributes: list[cst.Attribute]) -> list[Meaning]:
         """Return what the chain may stand for, as far as a rule of this codemod is about it."""

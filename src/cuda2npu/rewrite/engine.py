@@ -19,6 +19,7 @@ from cuda2npu.catalog.rules import load_catalog
 from cuda2npu.codemods import CODEMODS
 from cuda2npu.codemods.base import Codemod
 from cuda2npu.rewrite.change import FileResult, Status, apply
+from cuda2npu.rewrite.coherence import offer_incoherent_guards
 from cuda2npu.rewrite.coverage import keep_the_rest
 from cuda2npu.rewrite.index import ProjectIndex
 from cuda2npu.rewrite.names import Names
@@ -107,6 +108,7 @@ def _run(unit: Unit) -> None:
             for node in unit.names.nodes(node_type):
                 visit(node)
         codemod.finish()
+    offer_incoherent_guards(unit)
     insert_imports(unit)
     keep_the_rest(unit)
 

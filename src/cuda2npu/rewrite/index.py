@@ -14,7 +14,15 @@ from cuda2npu.rewrite.members import Member, class_members
 from cuda2npu.rewrite.names import Names
 from cuda2npu.rewrite.source import SourceError, decode
 
-_DEFINES = re.compile(rb"\bdef\s+(?:is_)?cuda\b|\b(?:is_)?cuda\s*(?::|=[^=])")
+_DEFINES = re.compile(rb"\bdef\s+(?:is_)?cuda\b|(?:^[ \t]*|\.)(?:is_)?cuda\s*(?::|=[^=])", re.M)
+# A definition with its parameter list; brackets in the list may be nested twice.
+_DEF = re.compile(
+    rb"^([ \t]*)(?:async[ \t]+)?(def|class)[ \t]+(\w+)[ \t]*"
+    rb"(?:\(((?:[^()]|\((?:[^()]|\([^()]*\))*\)){0,4000})\))?",
+    re.M,
+)
+_ASIDE = re.compile(rb"#[^\n]*|\[[^\[\]]*\]|\{[^{}]*\}|\([^()]*\)")  # in it: comments, and brackets
+_TAKES_DEVICE = re.compile(rb"\bdef\s+\w+\s*\([^)]*(?:device|backend|location|gpu)")
 _STAR = re.compile(rb"^[ \t]*from[ \t]+([.\w]+)[ \t]+import[ \t]*\*", re.M)
 _FROM = re.compile(rb"^[ \t]*from[ \t]+([.\w]+)[ \t]+import[ \t]*(\([^)]*\)|[^\n(]*)", re.M)
 _IMPORT = re.compile(rb"^[ \t]*import[ \t]+([\w., \t]+)", re.M)
@@ -30,6 +38,8 @@ class ProjectIndex:
     :param members: members called ``cuda`` or ``is_cuda`` of the project's classes.
     :param exports: file -> (name -> dotted target), for files that others import with a star.
     :param borrowed: names with a CUDA word that some file imports from another one of the project.
+    :param signatures: file -> (function or class -> names of its parameters), for functions that take a
+        device or a backend.
     :param torch_files: files that work with torch: they import it, directly or through other files of
         the project, or they are imported by a file that does.
     """
@@ -38,11 +48,18 @@ class ProjectIndex:
     members: tuple[Member, ...] = ()
     exports: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     borrowed: frozenset[str] = frozenset()
+    signatures: Mapping[str, Mapping[str, tuple[str, ...]]] = field(default_factory=dict)
     torch_files: frozenset[str] = frozenset()
 
     def is_own(self, importer: str, module: str) -> bool:
         """Whether ``module``, as named in the file ``importer``, belongs to the project."""
         return find_module(self.files, importer, module) is not None or module.startswith(".")
+
+    def parameters(self, importer: str, function: str) -> tuple[str, ...]:
+        """Return the parameters of the imported ``function`` (dotted), if it is the project's own."""
+        module, _, name = function.rpartition(".")
+        path = find_module(self.files, importer, module) if module else None
+        return self.signatures.get(path, {}).get(name, ()) if path is not None else ()
 
     def star_exports(self, importer: str, module: str) -> Mapping[str, str]:
         """Return what ``from module import *`` brings into the file ``importer``."""
@@ -88,6 +105,7 @@ def build_index(sources: Iterable[tuple[str, Callable[[], bytes]]]) -> ProjectIn
     borrowed: set[str] = set()
     torch_users: set[str] = set()
     imports: dict[str, set[str]] = {}
+    signatures: dict[str, dict[str, tuple[str, ...]]] = {}
     starred: set[str] = set()
     for path, read in readers.items():
         try:
@@ -96,6 +114,8 @@ def build_index(sources: Iterable[tuple[str, Callable[[], bytes]]]) -> ProjectIn
             continue
         if _DEFINES.search(data):
             members += _members(data)
+        if _TAKES_DEVICE.search(data):
+            signatures[path] = _signatures(data)
         for match in _STAR.finditer(data):
             starred.update(filter(None, [find_module(files, path, match[1].decode())]))
         borrowed.update(_borrowed(data))
@@ -106,7 +126,7 @@ def build_index(sources: Iterable[tuple[str, Callable[[], bytes]]]) -> ProjectIn
     for path in starred:
         _collect_exports(path, readers, files, exports)
     torch_files = _torch_files(torch_users, imports)
-    return ProjectIndex(files, tuple(members), exports, frozenset(borrowed), torch_files)
+    return ProjectIndex(files, tuple(members), exports, frozenset(borrowed), signatures, torch_files)
 
 
 def _torch_files(users: set[str], imports: Mapping[str, set[str]]) -> frozenset[str]:
@@ -121,6 +141,28 @@ def _torch_files(users: set[str], imports: Mapping[str, set[str]]) -> frozenset[
         found |= new
         waiting += new
     return frozenset(found.union(*(imports.get(path, set()) for path in found)))
+
+
+def _signatures(data: bytes) -> dict[str, tuple[str, ...]]:
+    """Return the parameters of the functions at the top of a file, and of the classes' ``__init__``."""
+    found: dict[str, tuple[str, ...]] = {}
+    owner = ""
+    for match in _DEF.finditer(data):
+        indent, what, name = match[1], match[2], match[3].decode()
+        if what == b"class":
+            owner = name if not indent else owner
+        elif name == "__init__" and owner and indent:
+            found[owner] = _parameter_names(match[4])[1:]
+        elif not indent:
+            found[name] = _parameter_names(match[4])
+    return found
+
+
+def _parameter_names(text: bytes | None) -> tuple[str, ...]:
+    """Return the names in a parameter list; brackets in defaults and annotations are skipped."""
+    flat = _ASIDE.sub(b"", _ASIDE.sub(b"", text or b""))
+    names = [re.match(rb"\s*(\w+)", part) for part in flat.split(b",")]
+    return tuple(match[1].decode() for match in names if match)
 
 
 def _members(data: bytes) -> list[Member]:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import libcst as cst
 
+from cuda2npu.rewrite.change import Change
 from cuda2npu.rewrite.insertion import place_after
 from cuda2npu.rewrite.scopes import Binding, Scope
 from cuda2npu.rewrite.spans import Span
@@ -14,23 +17,32 @@ RULE = "NPU001"
 
 def insert_imports(unit: Unit) -> None:
     """Insert the imports that the changes collected in ``unit`` call for."""
-    if not unit.npu_users or _is_imported(unit, unit.names.top):
+    by_name = any(c.applied and c.after.startswith("torch_npu.") and not _is_import(c) for c in unit.changes)
+    if not unit.npu_users or _is_imported(unit, unit.names.top, by_name):
         return
-    anchors = [_anchor(unit, user) for user in unit.npu_users]
-    top = [a for a in anchors if a is not None and a.scope is unit.names.top]
-    if top:  # one import at the top serves the functions, too
-        chosen = {min(top, key=lambda a: a.order)} | {a for a in top if not _always_runs(a)}
-    else:
-        chosen = {a for a in anchors if a is not None and not _is_imported(unit, a.scope)}
-    needs_name = any(change.applied and "torch_npu." in change.after for change in unit.changes)
     done = set()
-    for anchor in sorted(chosen, key=lambda a: a.order):
+    for anchor in _chosen(unit, by_name):
         statement = _statement(unit, anchor)
         if statement not in done:
             done.add(statement)
             place = place_after(unit, statement)
-            text = place.wrap("import torch_npu", "" if needs_name else "  # noqa: F401")
+            text = place.wrap("import torch_npu", "" if by_name else "  # noqa: F401")
             unit.replace(RULE, Span(place.offset, place.offset), text, at=statement, npu=False, site=False)
+
+
+def _chosen(unit: Unit, by_name: bool) -> list[Binding]:
+    """Return the imports to insert behind, in order."""
+    anchors = [anchor for user in unit.npu_users if (anchor := _anchor(unit, user)) is not None]
+    top = [anchor for anchor in anchors if anchor.scope is unit.names.top]
+    always = [anchor for anchor in top if _always_runs(anchor)]
+    if always:  # one import at the top serves the functions, too
+        return [min(always, key=lambda anchor: anchor.order)]
+    chosen = top or [anchor for anchor in anchors if not _is_imported(unit, anchor.scope, by_name)]
+    return sorted(chosen, key=lambda anchor: anchor.order)
+
+
+def _is_import(change: Change) -> bool:
+    return change.group.startswith("import:")
 
 
 def _always_runs(binding: Binding) -> bool:
@@ -39,21 +51,26 @@ def _always_runs(binding: Binding) -> bool:
     return binding.block is (node if isinstance(node, cst.Module) else getattr(node, "body", None))
 
 
-def _is_imported(unit: Unit, scope: Scope) -> bool:
-    """Whether torch_npu is imported in ``scope`` already, or by a change of ours that always runs."""
+def _imports(unit: Unit, scope: Scope) -> Iterator[Binding]:
+    """Yield the imports of a scope that are carried out when the program runs."""
     for bindings in scope.bindings.values():
         for binding in bindings:
-            if binding.kind not in ("import", "star") or _is_for_types(unit, binding):
-                continue
-            if (binding.target or "").partition(".")[0] == "torch_npu":
-                return True
-            plan = unit.plans.get(binding)
-            if (
-                plan is not None
-                and plan.target.startswith(("torch.npu", "torch_npu"))
-                and _always_runs(binding)
-            ):
-                return True
+            if binding.kind in ("import", "star") and not _is_for_types(unit, binding):
+                yield binding
+
+
+def _is_imported(unit: Unit, scope: Scope, by_name: bool) -> bool:
+    """Whether torch_npu is imported in ``scope`` already, or by a change of ours that always runs.
+
+    :param by_name: whether it has to be bound to a name; ``from torch_npu.npu import amp`` only loads it.
+    """
+    for binding in _imports(unit, scope):
+        if binding.target == "torch_npu" or binding in unit.replaced_by_npu:
+            return True
+        plan = unit.plans.get(binding)
+        target = plan.target if plan is not None and _always_runs(binding) else binding.target
+        if not by_name and (target or "").startswith(("torch.npu", "torch_npu")):
+            return True
     return False
 
 
@@ -75,29 +92,25 @@ def _anchor(unit: Unit, user: cst.CSTNode) -> Binding | None:
             if binding.kind == "import" and _is_torch(unit, binding) and not _is_for_types(unit, binding):
                 return binding
     scope: Scope | None = unit.names.scope_at(user)
+    others: list[Binding] = []
     while scope is not None:
-        found = [
-            binding
-            for bindings in scope.bindings.values()
-            for binding in bindings
-            if binding.kind in ("import", "star")
-            and _is_torch(unit, binding)
-            and not _is_for_types(unit, binding)
-        ]
+        imports = list(_imports(unit, scope))
+        found = [binding for binding in imports if _root(binding) == "torch"]
         if found:
-            return min(found, key=lambda b: (b.target != "torch", not _from_torch(b), b.order))
+            return min(found, key=lambda b: (not _always_runs(b), b.target != "torch", b.order))
+        others += [binding for binding in imports if _is_torch(unit, binding)]
         scope = scope.parent
-    return None
+    # No torch in sight: a package that is built on it brings it in.
+    return min(others, key=lambda b: (b.scope is not unit.names.top, not _always_runs(b), b.order), default=None)
 
 
-def _from_torch(binding: Binding) -> bool:
-    return (binding.target or "").partition(".")[0] == "torch"
+def _root(binding: Binding) -> str:
+    return (binding.target or "").partition(".")[0]
 
 
 def _is_torch(unit: Unit, binding: Binding) -> bool:
     """Whether the import brings torch with it: torch itself, or a package that is built on it."""
-    root = (binding.target or "").partition(".")[0]
-    return root == "torch" or root in unit.catalog.torch_family
+    return _root(binding) == "torch" or _root(binding) in unit.catalog.torch_family
 
 
 def _statement(unit: Unit, binding: Binding) -> cst.BaseSmallStatement:

@@ -65,18 +65,27 @@ class Unit:
     changes: list[Change] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     kept: list[Kept] = field(default_factory=list)
+    # For each change, the node that it is about.
+    places: list[cst.CSTNode] = field(default_factory=list)
     # Nodes whose changed code needs torch_npu to be imported.
     npu_users: list[cst.CSTNode] = field(default_factory=list)
     # String literals that a codemod has dealt with, so that no other one looks at them.
     claimed: set[cst.CSTNode] = field(default_factory=set)
     plans: dict[Binding, ImportPlan] = field(default_factory=dict)
+    # Import statements that a change turned into ``import torch_npu``.
+    replaced_by_npu: set[Binding] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.kinds = Kinds(self.names, self.catalog.foreign)
-        self.devices = Flow(self.names, self.kinds, DEVICE)
-        self.backends = Flow(self.names, self.kinds, BACKEND)
+        self.devices = Flow(self.names, self.kinds, DEVICE, self._parameter_of)
+        self.backends = Flow(self.names, self.kinds, BACKEND, self._parameter_of)
         self._decisions: dict[str, bool] = {}
-        self.guards = Guards(self.names, self.spans, self.text)
+        self.guards = Guards(self.names, self.spans, self.devices.cells, self.text)
+
+    def _parameter_of(self, function: str, position: int) -> str | None:
+        """Return the name of a parameter of a function in another file of the project."""
+        parameters = self.index.parameters(self.path, function)
+        return parameters[position] if position < len(parameters) else None
 
     def decided(self, question: str, answer: Callable[[Unit], bool]) -> bool:
         """Return the answer to a question about the whole file, worked out once."""
@@ -145,6 +154,7 @@ class Unit:
         self.changes.append(
             Change(code, applicability, applied, span.start, span.end, before, after, message, group, site)
         )
+        self.places.append(at)
         if applied and npu:
             self.npu_users.append(at)
         return applied
@@ -181,10 +191,14 @@ class Unit:
             return False
         return True
 
-    def report_missing(self, where: cst.CSTNode, mapping: Mapping) -> None:
+    def report_missing(self, where: cst.CSTNode, mapping: Mapping, severity: Severity | None = None) -> None:
         """Report a name that the target lacks: in every version, or only in this one."""
-        code = "NPU122" if mapping.row.to else mapping.rule.code
-        self.report(code, where, note=mapping.row.note)
+        code = mapping.rule.code
+        if mapping.row.to:
+            # A member of a mapped module may be missing everywhere, which another version doesn't mend.
+            member = mapping.name[len(mapping.row.name) :]
+            code = "NPU122" if self.api.ever_had(mapping.row.to + member) else "NPU103"
+        self.report(code, where, note=mapping.row.note, severity=severity)
 
     def keep(self, where: cst.CSTNode | Span, reason: str | Text, code: str = "NPU900") -> None:
         """Leave ``where`` as it is on purpose; ``reason`` is a text, or a key of the catalogue's reasons."""

@@ -22,7 +22,10 @@ ASKS = {
     "removesuffix", "__contains__",
 }  # fmt: skip
 # Functions that hand on what they are given.
-TRANSPARENT = {"str", "list", "tuple", "set", "sorted", "iter", "next", "reversed", "cast", "Choice"}
+TRANSPARENT = {"str", "list", "tuple", "set", "sorted", "iter", "next", "reversed", "cast", "Choice", "param"}
+# Functions that declare a field or an option by being assigned to it: what is given first is its default.
+_DECLARE = {"field", "Field", "attrib", "ib", "Option", "Argument"}
+_ASSERTS = {"assertEqual", "assertNotEqual", "assertIn", "assertNotIn", "assert_equal"}
 _OPTION_PARTS = {"default", "const", "choices", "type", "nargs"}
 
 
@@ -69,7 +72,8 @@ class Calls:
         """A function that was imported."""
         root, name = target.partition(".")[0], target.rpartition(".")[2]
         expected = self.topic.position(target)
-        if expected is not None and (given.position == expected or self._named(given.keyword)):
+        keyword = self._named(given.keyword) or (target == "torch.device" and given.keyword == "type")
+        if expected is not None and (given.position == expected or keyword):
             return Use.PROVEN
         if root == "torch":
             return Use.PROVEN if self._named(given.keyword) else Use.UNKNOWN
@@ -77,6 +81,12 @@ class Calls:
             return self._looked_up(given)
         if target in ("click.option", "click.argument"):
             return self._member(option_name(given.call)) if given.keyword in _OPTION_PARTS else Use.UNKNOWN
+        if name.startswith("DEFINE_") and given.position != 0:  # absl: the first argument is the name
+            return self._member(string_value(given.call.args[0].value))
+        if name == "parametrize" and given.position == 1:
+            return self._parametrized(given.call)
+        if name in _DECLARE and (given.position == 0 or given.keyword in ("default", "default_factory")):
+            return self.flow.use_of(given.call)
         if name in TRANSPARENT:
             return self.flow.use_of(given.call)
         if root in self.flow.kinds.foreign:
@@ -84,12 +94,11 @@ class Calls:
         if target == "functools.partial":
             return self._named(given.keyword)
         if self.flow.kinds.is_foreign(target):
-            return self._factory(given) if given.keyword == "default_factory" else self._member(given.keyword)
-        return self._named(given.keyword) if given.keyword is not None else Use.GUESS
-
-    def _factory(self, given: Given) -> Use:
-        """``field(default_factory=lambda: […])``: what it makes goes where the field goes."""
-        return self.flow.use_of(given.call)
+            return self._member(given.keyword)
+        if given.keyword is not None:
+            return self._named(given.keyword)
+        parameter = self.flow.parameter_of(target, given.position or 0)
+        return Use.GUESS if parameter is None else self._named(parameter)
 
     def _by_name(self, func: cst.Name, given: Given) -> Use:
         """A function or class of this file, or one of Python's own."""
@@ -124,6 +133,9 @@ class Calls:
         name = func.attr.value
         if name in ASKS or (name in SAME_TEXT and name != "format"):
             return self.flow.source(func.value)
+        if name in _ASSERTS:
+            others = [arg.value for arg in given.call.args if arg is not given.arg]
+            return max((self.flow.source(other) for other in others), default=Use.UNKNOWN)
         if name == "add_argument":
             return self._member(option_name(given.call)) if given.keyword in _OPTION_PARTS else Use.UNKNOWN
         if name in LOOKUPS and (given.position == 1 or given.keyword == "default"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Callable, Optional
 
 import libcst as cst
 
@@ -15,15 +16,21 @@ from cuda2npu.rewrite.kinds import Kind, Kinds
 from cuda2npu.rewrite.names import Names
 from cuda2npu.rewrite.tree import string_value
 
+ParameterOf = Callable[[str, int], Optional[str]]
 _LITERALS = (cst.SimpleString, cst.ConcatenatedString, cst.FormattedString)
 _ASKS_FOR_CUDA = {"torch.cuda.is_available", "torch.cuda.device_count"}
 _MAX_CELLS = 300  # where a search stops: so far from the literal nothing is evidence any more
 
 
 class Flow:
-    """Follows values of one topic through one file."""
+    """Follows values of one topic through one file.
 
-    def __init__(self, names: Names, kinds: Kinds, topic: Topic) -> None:
+    :param parameter_of: what is known of functions in other files: the name of the parameter at a
+        position of the imported function, or None.
+    """
+
+    def __init__(self, names: Names, kinds: Kinds, topic: Topic, parameter_of: ParameterOf) -> None:
+        self.parameter_of = parameter_of
         self.names = names
         self.kinds = kinds
         self.topic = topic
@@ -56,6 +63,10 @@ class Flow:
     def _in_Element(self, node: cst.CSTNode, parent: cst.Element) -> Use:
         container = self.names.parents[parent]
         entry = self.names.parents[container]
+        if isinstance(container, (cst.Tuple, cst.List)) and isinstance(entry, cst.Assign):
+            targets = entry.targets[0].target
+            if isinstance(targets, cst.Tuple) and len(targets.elements) == len(container.elements):
+                return self.into(targets.elements[container.elements.index(parent)].value)
         if isinstance(container, cst.Tuple) and isinstance(entry, cst.DictElement) and entry.key is container:
             return self.tables.keys_of(self.names.parents[entry], container.elements.index(parent))
         return self.use_of(container)
@@ -69,7 +80,9 @@ class Flow:
 
     def _in_BinaryOperation(self, node: cst.CSTNode, parent: cst.BinaryOperation) -> Use:
         same = isinstance(parent.operator, (cst.Add, cst.Modulo)) and node is parent.left
-        return self.use_of(parent) if same else Use.UNKNOWN
+        # The elements of the sum of two lists are those of both.
+        listed = isinstance(parent.operator, cst.Add) and isinstance(node, (cst.List, cst.Tuple, cst.IfExp))
+        return self.use_of(parent) if same or listed else Use.UNKNOWN
 
     def _in_FormattedStringExpression(self, node: cst.CSTNode, parent: cst.FormattedStringExpression) -> Use:
         string = self.names.parents[parent]
@@ -88,7 +101,19 @@ class Flow:
     def _in_Index(self, node: cst.CSTNode, parent: cst.Index) -> Use:
         """A literal as a key: it means what the other keys of the same table mean."""
         subscript = self.names.enclosing(parent, cst.Subscript)
-        return self.tables.keys_of(subscript.value) if subscript is not None else Use.UNKNOWN
+        if subscript is None:
+            return Use.UNKNOWN
+        if self.names.qualified(subscript.value) & {"typing.Literal", "typing_extensions.Literal"}:
+            return self._annotated(subscript)
+        return self.tables.keys_of(subscript.value)
+
+    def _annotated(self, node: cst.CSTNode) -> Use:
+        """A literal in ``Literal[…]``: it means what the annotated variable means."""
+        annotation = self.names.enclosing(node, cst.Annotation)
+        owner = self.names.parents.get(annotation) if annotation is not None else None
+        if isinstance(owner, cst.AnnAssign):
+            return self.into(owner.target)
+        return self._in_Param(node, owner) if isinstance(owner, cst.Param) else Use.UNKNOWN
 
     def _in_NamedExpr(self, node: cst.CSTNode, parent: cst.NamedExpr) -> Use:
         return max(self.into(parent.target), self.use_of(parent))

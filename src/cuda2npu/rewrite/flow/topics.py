@@ -48,6 +48,7 @@ DEVICE = Topic(
         "torch.amp.autocast": 0,
         "torch.amp.autocast_mode.autocast": 0,
         "torch.amp.GradScaler": 0,
+        "torch.GradScaler": 0,
         "torch.amp.is_autocast_available": 0,
         "torch.amp.custom_fwd": 99,  # keyword only
         "torch.amp.custom_bwd": 99,
@@ -70,12 +71,13 @@ DEVICE = Topic(
         "torch.distributed.init_device_mesh": 0,
         "torch.distributed.DeviceMesh": 0,
         "torch.Tensor.to": 1,
+        "torch.library.register_kernel": 1,
         "torch.nn.Module.to": 1,
     },
-    methods={"to": 0, "cuda": 0, "to_empty": 0, "pin_memory": 0, "is_pinned": 0, "new_tensor": 2},
+    methods={"to": 0, "cuda": 0, "to_empty": 0, "pin_memory": 0, "is_pinned": 0, "register_kernel": 0},
     prefix="torch.cuda.",
     attributes=frozenset({"device"}),
-    results=frozenset({"torch.device", "torch.get_default_device", "torch.Tensor.device"}),
+    results=frozenset({"torch.device", "torch.get_default_device", "torch.accelerator.current_accelerator"}),
 )
 BACKEND = Topic(
     words=frozenset({"backend", "backends"}),

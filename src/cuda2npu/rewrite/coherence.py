@@ -1,0 +1,114 @@
+"""A condition and what it guards move together, or not at all.
+
+``if torch.cuda.is_available(): ext = CUDAExtension(…)`` works on a machine with NPUs as it is: the branch
+isn't taken. If the condition became true there while the branch can't follow, a working program would
+break. Such a condition is only offered, as an unsafe change.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+import libcst as cst
+
+from cuda2npu.rewrite.change import Applicability, Severity
+from cuda2npu.rewrite.spans import Span
+from cuda2npu.rewrite.tree import children, dotted
+from cuda2npu.rewrite.unit import Unit
+
+# Functions whose names say that they are CUDA or Triton kernels: median_filter_cuda, cuda_scan, triton_add.
+_KERNEL = re.compile(r"(?:^|\.)(?:(?!\w*to_cuda)\w+_cuda(?:_\w+)?|cuda_(?!is_)\w+|\w*triton\w*)$", re.I)
+
+
+def offer_incoherent_guards(unit: Unit) -> None:
+    """Turn the conditions whose guarded code can't follow from applied into offered changes."""
+    reason = unit.say(unit.catalog.reasons["kernel-branch"])
+    for index, node in enumerate(unit.places):
+        change = unit.changes[index]
+        if not change.applied or change.applicability is not Applicability.SAFE or not change.site:
+            continue
+        if any(_cannot_follow(unit, region, partial) for region, partial in _guarded(unit, node)):
+            unit.changes[index] = replace(
+                change,
+                applicability=Applicability.UNSAFE,
+                applied=unit.settings.unsafe,
+                message=f"{change.message}: {reason}",
+            )
+    kept = [place for index, place in enumerate(unit.places) if unit.changes[index].applied]
+    unit.npu_users[:] = [user for user in unit.npu_users if user in set(kept)]
+
+
+def _guarded(unit: Unit, node: cst.CSTNode) -> Iterator[tuple[list[cst.CSTNode], bool]]:
+    """Yield what runs only if the condition that ``node`` is part of is true.
+
+    The second value tells whether it must not hold a single thing that fails: what follows in an
+    ``and`` is evaluated whole, while a branch in which something moves is worth entering.
+    """
+    child: cst.CSTNode = node
+    negated = False
+    for parent in unit.names.ancestors(node):
+        if isinstance(parent, cst.UnaryOperation) and isinstance(parent.operator, cst.Not):
+            negated = not negated
+        elif isinstance(parent, cst.Comparison):
+            negated ^= any(isinstance(t.operator, (cst.NotEqual, cst.NotIn)) for t in parent.comparisons)
+        elif isinstance(parent, cst.BooleanOperation):
+            first_is_and = isinstance(parent.operator, cst.And) and not negated
+            first_is_or = isinstance(parent.operator, cst.Or) and negated
+            if child is parent.left and (first_is_and or first_is_or):
+                yield [parent.right], True
+        elif isinstance(parent, cst.IfExp):
+            if child is parent.test:
+                yield [parent.orelse if negated else parent.body], False
+            return
+        elif isinstance(parent, cst.If):
+            if child is parent.test:
+                yield _branch(unit, parent, negated), False
+            return
+        elif isinstance(parent, (cst.BaseSmallStatement, cst.BaseCompoundStatement, cst.Lambda)):
+            return
+        child = parent
+
+
+def _branch(unit: Unit, node: cst.If, negated: bool) -> list[cst.CSTNode]:
+    """Return what runs if the condition holds; for a negated one, the ``else`` or what follows a return."""
+    if not negated:
+        return [node.body]
+    if node.orelse is not None:
+        return [node.orelse]
+    block = unit.names.parents[node]
+    if isinstance(block, cst.IndentedBlock) and _leaves(node.body):
+        return list(block.body[list(block.body).index(node) + 1 :])
+    return []
+
+
+def _leaves(body: cst.BaseSuite) -> bool:
+    """Whether a suite ends by leaving the function."""
+    last = body.body[-1] if body.body else None
+    if isinstance(last, cst.SimpleStatementLine):
+        last = last.body[-1]
+    return isinstance(last, (cst.Return, cst.Raise))
+
+
+def _cannot_follow(unit: Unit, region: list[cst.CSTNode], whole: bool) -> bool:
+    spans = [unit.spans[node] for node in region]
+    fails = any(f.severity is Severity.BLOCKER and _within(f.start, spans) for f in unit.findings)
+    if whole:
+        return fails
+    if any(change.applied and _within(change.start, spans) for change in unit.changes):
+        return False
+    return fails or any(_calls_kernel(node) for node in region)
+
+
+def _within(offset: int, spans: list[Span]) -> bool:
+    return any(start <= offset < end for start, end in spans)
+
+
+def _calls_kernel(node: cst.CSTNode) -> bool:
+    """Whether a function is called whose name says that it is a kernel for CUDA."""
+    if isinstance(node, cst.Call):
+        name = dotted(node.func) or ""
+        if not name.startswith("self.") and _KERNEL.search(name):
+            return True
+    return any(_calls_kernel(child) for child in children(node))
