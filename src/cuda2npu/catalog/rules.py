@@ -47,6 +47,7 @@ class Row:
     :param keywords: CUDA keyword argument -> its name on the NPU.
     :param positional: index of a positional argument (from 0) -> the keyword that it must be given by.
     :param lacks: keywords that the counterpart doesn't take.
+    :param unless: keywords that make a call right as it is.
     :param note: what differs, or what to do instead.
     """
 
@@ -56,6 +57,7 @@ class Row:
     keywords: Mapping[str, str] = field(default_factory=dict)
     positional: Mapping[int, str] = field(default_factory=dict)
     lacks: Sequence[str] = ()
+    unless: Sequence[str] = ()
     note: Text = Text()
 
     def holds_for(self, version: tuple[int, int]) -> bool:
@@ -233,5 +235,6 @@ def _row(name: str, row: Mapping[str, Any], notes: Mapping[str, Text]) -> Row:
         keywords=row.get("keywords", {}),
         positional={int(index): keyword for index, keyword in row.get("positional", {}).items()},
         lacks=tuple(row.get("lacks", ())),
+        unless=tuple(row.get("unless", ())),
         note=notes[note] if note else Text(),
     )

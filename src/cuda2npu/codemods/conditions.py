@@ -23,6 +23,20 @@ def _asks_about_cuda(unit: Unit, node: cst.CSTNode) -> bool:
     return len(call.args) == (1 if setter else 0)
 
 
+def _takes_the_default(unit: Unit, node: cst.CSTNode) -> bool:
+    """Whether a function of another package is called without what its row asks for."""
+    call = unit.names.parents[node]
+    if not isinstance(call, cst.Call) or call.func is not node:
+        return False
+    for name in unit.names.qualified(node):
+        mapping = unit.mapping(name)
+        if mapping is None or unit.index.is_own(unit.path, name.partition(".")[0]):
+            continue
+        given = {arg.keyword.value for arg in call.args if arg.keyword is not None}
+        return not given & set(mapping.row.unless) and not any(arg.star == "**" for arg in call.args)
+    return False
+
+
 def _profiles_the_device(unit: Unit, node: cst.CSTNode | None = None) -> bool:
     """Whether the file profiles CUDA, and all of what it uses of the profiler can move.
 
@@ -54,6 +68,7 @@ _CONDITIONS: dict[str, Callable[[Unit, cst.CSTNode], bool]] = {
     "method": _always,
     "harmless": _always,
     "autocast_query": _asks_about_cuda,
+    "library_default": _takes_the_default,
     "profiler": lambda unit, node: unit.decided("profiles", _profiles_the_device),
 }
 HANDLED = frozenset(_CONDITIONS)

@@ -14,8 +14,14 @@ from cuda2npu.rewrite.unit import Unit
 
 OTHER_VALUE = "NPU602"
 TOOL = "NPU604"
+ELSEWHERE = "NPU605"
 _READERS = {"get", "pop", "setdefault", "getenv", "putenv", "unsetenv", "setenv", "delenv"}
 _RUNNERS = {"run", "call", "check_call", "check_output", "Popen", "system", "popen", "getoutput", "which"}
+# torch_npu raises if expandable segments are combined with a limit or a threshold (NPUAllocatorConfig).
+_EXCLUDES = re.compile(
+    r"(?=.*expandable_segments:True)(?=.*(?:max_split_size_mb|garbage_collection_threshold))"
+)
+_IN_COMMAND = re.compile(r"\b(?:CUDA_VISIBLE_DEVICES|NCCL_\w+)=")
 _ALLOCATOR_WORDS = re.compile(r"backend:|pinned_use_cuda_host_register|release_lock_on_cudamalloc")
 
 
@@ -32,10 +38,32 @@ class Environment(Codemod):
 
     def visit_SimpleString(self, node: cst.SimpleString) -> None:
         name = node.evaluated_value
-        if isinstance(name, str) and name in self.rows and self.is_key(node):
+        if not isinstance(name, str):
+            return
+        if name in self.rows and self.is_key(node):
             self.unit.claimed.add(node)
             start = self.spans[node].start + node.value.index(name)
             self.decide(node, name, Span(start, start + len(name)))
+        elif (name in self.rows and self.is_held(node)) or (_IN_COMMAND.search(name) and self.is_run(node)):
+            self.unit.claimed.add(node)
+            self.unit.report(ELSEWHERE, node)
+
+    def visit_FormattedString(self, node: cst.FormattedString) -> None:
+        """``os.system(f"CUDA_VISIBLE_DEVICES={i} python train.py")``."""
+        if _IN_COMMAND.search(self.spans.text(node)) and self.is_run(node):
+            self.unit.report(ELSEWHERE, node)
+
+    def is_held(self, node: cst.SimpleString) -> bool:
+        """Whether the name of a variable is kept in a variable or a list, to be used later."""
+        parent = self.names.parents[node]
+        while isinstance(parent, (cst.Element, cst.List, cst.Tuple, cst.Set)):
+            parent = self.names.parents[parent]
+        return isinstance(parent, (cst.Assign, cst.AnnAssign, cst.For, cst.CompFor))
+
+    def is_run(self, node: cst.CSTNode) -> bool:
+        """Whether a string is, or is part of, a command that is started."""
+        call = self.names.enclosing(node, cst.Call)
+        return call is not None and (dotted(call.func) or "").rpartition(".")[2] in _RUNNERS
 
     def visit_Arg(self, node: cst.Arg) -> None:
         """``dict(os.environ, CUDA_VISIBLE_DEVICES="0")``, ``env.update(NCCL_DEBUG="INFO")``."""
@@ -138,7 +166,7 @@ class Environment(Codemod):
         if name == "CUDA_VISIBLE_DEVICES":
             return _is_ascending(value)
         if name == "PYTORCH_CUDA_ALLOC_CONF":
-            return _ALLOCATOR_WORDS.search(value) is None
+            return _ALLOCATOR_WORDS.search(value) is None and not _EXCLUDES.search(value)
         return True
 
     # Programs

@@ -8,6 +8,7 @@ import libcst as cst
 
 from cuda2npu.codemods.base import Codemod
 from cuda2npu.codemods.imports import importable
+from cuda2npu.rewrite.members import COUNTERPART
 from cuda2npu.rewrite.spans import Span
 from cuda2npu.rewrite.tree import dotted
 
@@ -29,16 +30,19 @@ class MemberName(Codemod):
             self.dotted_name(node, name)
 
     def member(self, node: cst.Call) -> None:
-        """``getattr(torch, "cuda")``."""
+        """``getattr(torch, "cuda")``, ``getattr(x, "is_cuda", False)``."""
         text = node.args[1].value
-        if not isinstance(text, cst.SimpleString) or text.evaluated_value != "cuda":
+        name = text.evaluated_value if isinstance(text, cst.SimpleString) else None
+        if name not in COUNTERPART or not isinstance(text, cst.SimpleString):
             return
         self.unit.claimed.add(text)
         owner = node.args[0].value
         targets = self.names.qualified(owner)
-        if "torch" in targets or self.is_called_too(owner):
-            start = self.spans[text].start + text.value.index("cuda")
-            self.unit.replace(MEMBER, Span(start, start + 4), "npu", at=node)
+        start = self.spans[text].start + text.value.index(name)
+        if f"torch.version.{name}" in {f"{target}.{name}" for target in targets}:
+            self.unit.report("NPU113", node, severity=self.severity_of_none(node))
+        elif "torch" in targets or name == "is_cuda" or self.is_called_too(owner):
+            self.unit.replace(MEMBER, Span(start, start + len(name)), COUNTERPART[name], at=node)
 
     def is_called_too(self, owner: cst.BaseExpression) -> bool:
         """Whether the file calls ``.cuda()`` on the same object, so that the member is the method."""

@@ -7,7 +7,7 @@ import libcst as cst
 from cuda2npu.catalog.versions import holds
 from cuda2npu.codemods.base import Codemod
 from cuda2npu.rewrite.kinds import Kind, Known
-from cuda2npu.rewrite.members import Member, assigns_data, class_members
+from cuda2npu.rewrite.members import COUNTERPART, Member, assigns_data, class_members
 from cuda2npu.rewrite.spans import Span
 from cuda2npu.rewrite.tree import argument
 from cuda2npu.rewrite.unit import Unit
@@ -18,6 +18,21 @@ OWN_CUDA = "NPU009"
 DEVICE_IGNORED = "NPU016"
 # nn.Module.npu(device) ignores its argument in the wheels of 2.1 to 2.6, 2.8 and 2.9 (utils/_module.py).
 MODULE_TAKES_NUMBER = ">=2.7, !=2.8, !=2.9"
+_SCRIPTED = {"torch.jit.script", "torch.jit.script_method", "torch.jit.export", "torch.jit.script_if_tracing"}
+_SETTINGS = {
+    "self",
+    "ctx",
+    "cfg",
+    "config",
+    "args",
+    "opt",
+    "opts",
+    "options",
+    "params",
+    "hparams",
+    "state",
+    "settings",
+}
 
 
 class Method(Codemod):
@@ -28,7 +43,7 @@ class Method(Codemod):
         self.members: dict[tuple[str, str], Member] = {}
         for member in (*unit.index.members, *class_members(unit.names)):
             self.members[member.owner, member.name] = member
-        self.project_has_is_cuda = any(name == "is_cuda" for _, name in self.members)
+        self.has_own_flag = any(m.name == "is_cuda" and m.kind == "data" for m in self.members.values())
 
     def visit_Attribute(self, node: cst.Attribute) -> None:
         if node.attr.value == "cuda":
@@ -38,14 +53,15 @@ class Method(Codemod):
 
     def visit_ClassDef(self, node: cst.ClassDef) -> None:
         """A program's own ``def cuda`` is renamed, as every call of it is."""
-        for binding in self.names.scopes[node].bindings.get("cuda", ()):
-            definition = binding.node
-            if not isinstance(definition, cst.FunctionDef):
-                continue
-            if self.members[node.name.value, "cuda"].moves:
-                self.unit.replace(OWN_CUDA, self.spans[definition.name], "npu", at=definition, npu=False)
-            else:
-                self.unit.keep(definition.name, "own-member", OWN_CUDA)
+        for name, new in COUNTERPART.items():
+            for binding in self.names.scopes[node].bindings.get(name, ()):
+                definition = binding.node
+                if not isinstance(definition, cst.FunctionDef):
+                    continue
+                if self.members[node.name.value, name].moves:
+                    self.unit.replace(OWN_CUDA, self.spans[definition.name], new, at=definition, npu=False)
+                else:
+                    self.unit.keep(definition.name, "own-member", OWN_CUDA)
 
     # .cuda
 
@@ -60,7 +76,7 @@ class Method(Codemod):
         if isinstance(parent, cst.Call) and parent.func is node:
             self.decide_call(node, known)
         elif self.replaces_method(node, known) or self.reads_method(node, known):
-            self.rename(node)
+            self.rename(node, CUDA, "npu")
         elif isinstance(parent, (cst.AssignTarget, cst.AnnAssign, cst.AugAssign)):
             self.unit.keep(node.attr, "own-member")
         else:
@@ -77,7 +93,7 @@ class Method(Codemod):
         elif member is None and self.takes_device(node):
             self.move_with_to(node)
         else:
-            self.rename(node)
+            self.rename(node, CUDA, "npu")
             if member is None:
                 self.check_number(node)
 
@@ -175,14 +191,25 @@ class Method(Codemod):
             return
         parent = self.names.parents[node]
         known = self.unit.kinds.of(node.value)
-        own = self.member_of(node, known, "is_cuda") is not None
+        member = self.member_of(node, known, "is_cuda")
+        own = self.is_own_flag(node) if member is None else not member.moves
         if own or self.is_given_by_keyword(node) or isinstance(parent, (cst.AssignTarget, cst.AnnAssign)):
             self.unit.keep(node.attr, "own-member")
         elif known.kind in (Kind.FOREIGN, Kind.OWN, Kind.MODULE):
             self.unit.keep(node.attr, "foreign-object")
         else:
-            unsafe = self.project_has_is_cuda and known.kind is not Kind.TORCH
-            self.unit.replace(IS_CUDA, self.spans[node.attr], "is_npu", at=node, unsafe=unsafe)
+            self.rename(node, IS_CUDA, "is_npu")
+
+    def is_own_flag(self, node: cst.Attribute) -> bool:
+        """Whether ``node`` reads a flag of the program's own: set in this file, or in some settings."""
+        receiver = self.spans.text(node.value)
+        if self.has_own_flag and receiver.rpartition(".")[2] in _SETTINGS:
+            return True
+        targets = (self.names.parents[attribute] for attribute in self.names.attributes["is_cuda"])
+        return any(
+            isinstance(t, cst.AssignTarget) and self.spans.text(t.target) == f"{receiver}.is_cuda"
+            for t in targets
+        )
 
     def is_given_by_keyword(self, node: cst.Attribute) -> bool:
         """Whether the receiver was made by a call that names the attribute: ``Opts(is_cuda=…)``."""
@@ -196,5 +223,42 @@ class Method(Codemod):
                 )
         return False
 
-    def rename(self, node: cst.Attribute) -> None:
-        self.unit.replace(CUDA, self.spans[node.attr], "npu", at=node)
+    def rename(self, node: cst.Attribute, code: str, name: str) -> None:
+        if not self.in_torchscript(node):
+            self.unit.replace(code, self.spans[node.attr], name, at=node)
+        elif code == IS_CUDA:
+            self.unit.replace(
+                code,
+                self.spans[node.attr],
+                'device.type == "npu"',
+                at=node,
+                unsafe=not self.stands_alone(node),
+            )
+        else:
+            self.script_call(node)
+
+    def in_torchscript(self, node: cst.CSTNode) -> bool:
+        """Whether the code is compiled by TorchScript, which knows no ``.npu()`` and no ``.is_npu``."""
+        for owner in self.names.ancestors(node):
+            if isinstance(owner, (cst.FunctionDef, cst.ClassDef)):
+                decorators = (decorator.decorator for decorator in owner.decorators)
+                functions = (d.func if isinstance(d, cst.Call) else d for d in decorators)
+                if any(name in _SCRIPTED for f in functions for name in self.names.qualified(f)):
+                    return True
+        return False
+
+    def stands_alone(self, node: cst.Attribute) -> bool:
+        """Whether a comparison may take the place of ``node`` without brackets."""
+        return isinstance(
+            self.names.parents[node],
+            (cst.If, cst.IfExp, cst.BooleanOperation, cst.Assert, cst.Assign, cst.Return),
+        )
+
+    def script_call(self, node: cst.Attribute) -> None:
+        """``x.cuda()`` in TorchScript: ``x.to("npu")``."""
+        call = self.names.parents[node]
+        if not isinstance(call, cst.Call) or call.args:
+            self.unit.replace(CUDA, self.spans[node.attr], "npu", at=node, unsafe=True)
+            return
+        span = Span(self.spans[node.attr].start, self.spans[call].end)
+        self.unit.replace(CUDA, span, 'to("npu")', at=node)

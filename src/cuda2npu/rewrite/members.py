@@ -9,7 +9,7 @@ import libcst as cst
 from cuda2npu.rewrite.names import Names
 from cuda2npu.rewrite.tree import dotted, parameters
 
-_COUNTERPART = {"cuda": "npu", "is_cuda": "is_npu"}
+COUNTERPART = {"cuda": "npu", "is_cuda": "is_npu"}
 _PROPERTY = {"property", "cached_property", "functools.cached_property", "abc.abstractproperty"}
 
 
@@ -29,7 +29,8 @@ class Member:
     @property
     def moves(self) -> bool:
         """Whether the definition is renamed, together with every use."""
-        return self.kind == "method" and self.name == "cuda" and not self.paired
+        movable = "method" if self.name == "cuda" else "property"
+        return self.kind == movable and not self.paired
 
 
 def class_members(names: Names) -> list[Member]:
@@ -39,7 +40,7 @@ def class_members(names: Names) -> list[Member]:
         kinds = _kinds(node, names)
         found += [
             Member(node.name.value, name, kinds[name], counterpart in kinds)
-            for name, counterpart in _COUNTERPART.items()
+            for name, counterpart in COUNTERPART.items()
             if name in kinds
         ]
     return found
@@ -51,7 +52,9 @@ def _kinds(node: cst.ClassDef, names: Names) -> dict[str, str]:
     for name, bindings in names.scopes[node].bindings.items():
         last = bindings[-1].node
         kinds[name] = _kind_of_function(last) if isinstance(last, cst.FunctionDef) else "data"
-    for name in _COUNTERPART:
+        if kinds[name] == "property" and len(bindings) > 1:  # with a setter it is as good as data
+            kinds[name] = "data"
+    for name in COUNTERPART:
         if any(assigns_data(attribute, names) for attribute in _own_attributes(node, name, names)):
             kinds[name] = "data"
     return kinds

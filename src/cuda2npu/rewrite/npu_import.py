@@ -101,7 +101,9 @@ def _anchor(unit: Unit, user: cst.CSTNode) -> Binding | None:
         others += [binding for binding in imports if _is_torch(unit, binding)]
         scope = scope.parent
     # No torch in sight: a package that is built on it brings it in.
-    return min(others, key=lambda b: (b.scope is not unit.names.top, not _always_runs(b), b.order), default=None)
+    return min(
+        others, key=lambda b: (b.scope is not unit.names.top, not _always_runs(b), b.order), default=None
+    )
 
 
 def _root(binding: Binding) -> str:
