@@ -15,6 +15,7 @@ from cuda2npu.codemods.imports import Imports
 from cuda2npu.codemods.member_name import MemberName
 from cuda2npu.codemods.method import Method
 from cuda2npu.codemods.out_of_memory_text import OutOfMemoryText
+from cuda2npu.codemods.package_import import PackageImport, ProviderName
 from cuda2npu.codemods.result_member import ResultMember
 from cuda2npu.codemods.start_method import StartMethod
 from cuda2npu.codemods.symbol import Symbol
@@ -33,6 +34,8 @@ CODEMODS: tuple[type[Codemod], ...] = (
     ArgumentValue,
     AutogradProfiler,
     StartMethod,
+    PackageImport,
+    ProviderName,
     Environment,
     MemberName,
     OutOfMemoryText,

@@ -18,6 +18,7 @@ from cuda2npu.rewrite.spans import Span
 from cuda2npu.rewrite.tree import children, dotted
 from cuda2npu.rewrite.unit import Unit
 
+NEEDS_PACKAGE = "NPU511"
 # Functions whose names say that they are CUDA or Triton kernels: median_filter_cuda, cuda_scan, triton_add.
 _KERNEL = re.compile(r"(?:^|\.)(?:(?!\w*to_cuda)\w+_cuda(?:_\w+)?|cuda_(?!is_)\w+|\w*triton\w*)$", re.I)
 
@@ -93,12 +94,13 @@ def _leaves(body: cst.BaseSuite) -> bool:
 
 def _cannot_follow(unit: Unit, region: list[cst.CSTNode], whole: bool) -> bool:
     spans = [unit.spans[node] for node in region]
-    fails = any(f.severity is Severity.BLOCKER and _within(f.start, spans) for f in unit.findings)
+    here = [finding for finding in unit.findings if _within(finding.start, spans)]
     if whole:
-        return fails
+        return any(finding.severity is Severity.BLOCKER for finding in here)
     if any(change.applied and _within(change.start, spans) for change in unit.changes):
         return False
-    return fails or any(_calls_kernel(node) for node in region)
+    stuck = any(f.severity is Severity.BLOCKER or f.rule == NEEDS_PACKAGE for f in here)
+    return stuck or any(_calls_kernel(node) for node in region)
 
 
 def _within(offset: int, spans: list[Span]) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import re
 from collections.abc import Iterator
 
 import libcst as cst
@@ -13,6 +14,8 @@ from cuda2npu.rewrite.tree import dotted
 from cuda2npu.rewrite.unit import Unit
 from cuda2npu.rewrite.words import CUDA_WORD
 
+_MAY_BE_DEVICE = re.compile(r"cuda(?::\d*)?|nccl")
+_PATH = re.compile(r"[/\\]|\.\w")
 _TEXT_CALLS = {
     "print",
     "warn",
@@ -34,7 +37,8 @@ def keep_the_rest(unit: Unit) -> None:
     for node in _tokens(unit):
         span = unit.spans[node]
         if not _overlaps(covered, span):
-            unit.keep(span, _reason(unit, node))
+            for part in _lines_with_words(unit.text, span):
+                unit.keep(part, _reason(unit, node))
 
 
 def _tokens(unit: Unit) -> Iterator[cst.CSTNode]:
@@ -43,6 +47,20 @@ def _tokens(unit: Unit) -> Iterator[cst.CSTNode]:
             continue
         if CUDA_WORD.search(node.value) and not _is_docstring(unit, node):
             yield node
+
+
+def _lines_with_words(text: str, span: Span) -> Iterator[Span]:
+    """Yield the span itself, or for a string of several lines the lines in it that have a CUDA word."""
+    if "\n" not in text[span.start : span.end]:
+        yield span
+        return
+    start = span.start
+    for line in text[span.start : span.end].splitlines(keepends=True):
+        if CUDA_WORD.search(line):
+            stripped = line.strip()
+            at = start + line.index(stripped)
+            yield Span(at, at + len(stripped))
+        start += len(line)
 
 
 def _merged(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -82,35 +100,64 @@ def _is_docstring(unit: Unit, node: cst.CSTNode) -> bool:
 
 def _reason(unit: Unit, node: cst.CSTNode) -> str:
     """Return the key of the reason why a word may stay."""
-    parent = unit.names.parents[node]
     if isinstance(node, cst.Name):
-        return _reason_for_name(unit, node, parent)
-    if isinstance(parent, (cst.ConcatenatedString, cst.FormattedString)):
-        parent = unit.names.parents[parent]
-    if isinstance(parent, (cst.DictElement, cst.Index)):
-        return "key"
+        return _reason_for_name(unit, node, unit.names.parents[node])
     text = getattr(node, "value", "")
+    literal = unit.names.parents[node]
+    while not isinstance(literal, (cst.ConcatenatedString, cst.FormattedString)):
+        literal = node
+        break
+    parent = unit.names.parents[literal]
+    if isinstance(parent, cst.Index) or (isinstance(parent, cst.DictElement) and parent.key is literal):
+        return "key"
     call = unit.names.enclosing(node, cst.Call)
-    if isinstance(call, cst.Call):
+    if call is not None:
         name = (dotted(call.func) or "").rpartition(".")[2]
         if name in _TEXT_CALLS or name.endswith(("Error", "Exception", "Warning")):
             return "text"
         if name == "add_argument" and text.strip("rbfu\"'").startswith("-"):
             return "option"
-    if unit.names.enclosing(node, cst.Raise, cst.Assert) is not None or " " in text.strip():
+    if _is_message(unit, node) or " " in text.strip():
         return "text"
-    if "/" in text or "\\" in text or "." in text:
-        return "path"
-    return "no-device"
+    if _MAY_BE_DEVICE.fullmatch(text.strip("rbfu\"'")):
+        return "no-device"
+    return "path" if _PATH.search(text) else "other-word"
+
+
+def _is_message(unit: Unit, node: cst.CSTNode) -> bool:
+    """Whether a string is what a raise or an assert says."""
+    child = node
+    for parent in unit.names.ancestors(node):
+        if isinstance(parent, cst.Assert):
+            return child is parent.msg
+        if isinstance(parent, cst.Raise):
+            return True
+        child = parent
+    return False
 
 
 def _reason_for_name(unit: Unit, node: cst.Name, parent: cst.CSTNode) -> str:
-    if isinstance(parent, cst.ImportAlias) or unit.names.enclosing(node, cst.Import, cst.ImportFrom):
-        return "foreign-module"
+    source = unit.names.enclosing(node, cst.ImportFrom)
+    if source is not None:
+        return _reason_for_module(unit, "." * len(source.relative) + (dotted(source.module) or ""))
+    alias = unit.names.enclosing(node, cst.ImportAlias)
+    if alias is not None:
+        return _reason_for_module(unit, dotted(alias.name) or "")
     if isinstance(parent, cst.Arg) and parent.keyword is node:
         return "keyword"
     if isinstance(parent, cst.Attribute) and parent.attr is node:
-        return "foreign-module" if unit.names.qualified(parent) else "own-member"
-    if any(binding.kind == "import" for binding in unit.names.lookup(node)):
-        return "foreign-module"
+        targets = sorted(unit.names.qualified(parent))
+        return _reason_for_module(unit, targets[0]) if targets else "member"
+    for binding in unit.names.lookup(node):
+        if binding.target is not None:
+            return _reason_for_module(unit, binding.target)
     return "own-name"
+
+
+def _reason_for_module(unit: Unit, target: str) -> str:
+    """A name that was imported: from torch, from the project itself, or from elsewhere."""
+    if target.partition(".")[0] in ("torch", "torch_npu"):
+        return "torch-name"
+    if target.startswith(".") or unit.index.is_own(unit.path, target.partition(".")[0]):
+        return "own-name"
+    return "foreign-module"

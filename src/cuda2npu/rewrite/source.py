@@ -31,6 +31,8 @@ def decode(data: bytes) -> Source:
     :raises SourceError: for an unknown or wrong encoding, or one that can't be written back
         byte for byte.
     """
+    if b"\0" in data:
+        raise SourceError("contains NUL bytes: not Python source, or UTF-16; save it as UTF-8")
     try:
         encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
     except SyntaxError as error:
@@ -50,8 +52,6 @@ def decode(data: bytes) -> Source:
 
 def _explain(data: bytes, reason: str) -> str:
     """Name the encoding that the bytes probably have, so that the person knows what to declare."""
-    if b"\0" in data[:4096]:
-        return "contains NUL bytes: not Python source, or UTF-16; save it as UTF-8"
     for guess in ("gbk", "latin-1"):
         try:
             data.decode(guess)

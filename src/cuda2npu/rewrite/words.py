@@ -21,10 +21,16 @@ HIDDEN_WORDS = (
     b"set_default_tensor_type",
     b"timm",
 )
+_PACKAGES = (
+    rb"^[ \t]*(?:from|import)[ \t]+(?:amp_C|apex|bitsandbytes|cupyx?|flash_attn|megatron|numba|polygraphy|"
+    rb"sageattention|tensorrt|torch2trt|torch_tensorrt|transformer_engine|triton|xformers)\b"
+)
 _FORK = rb"""["']fork["']"""
 _NUMBER = rb"\b(?:to|device)\(\s*\d|\bdevice=\d"
 
-_TEST = re.compile(b"|".join((b"(?i:cuda|cudnn|nccl|nvtx|nvidia)", *HIDDEN_WORDS, _FORK, _NUMBER)))
+_TEST = re.compile(
+    b"|".join((b"(?i:cuda|cudnn|nccl|nvtx|nvidia)", *HIDDEN_WORDS, _FORK, _NUMBER, _PACKAGES)), re.M
+)
 
 
 def mentions_cuda(data: bytes) -> bool:
