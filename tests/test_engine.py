@@ -20,7 +20,7 @@ def run(data: bytes, **options: object) -> FileResult:
 
 
 def test_a_file_without_a_cuda_word_is_not_even_decoded() -> None:
-    assert run(b"\xff\xfe not python (") == FileResult("a.py", Status.UNCHANGED)
+    assert run(b"\xff not python (") == FileResult("a.py", Status.UNCHANGED)
 
 
 def test_line_ends_are_kept_and_the_inserted_line_has_them() -> None:
@@ -65,13 +65,39 @@ def test_brackets_in_strings_do_not_count() -> None:
     assert run(data).status is Status.UNCHANGED
 
 
-def test_a_long_sum_is_no_problem() -> None:
-    data = ("cuda = " + " + ".join("x" for _ in range(800)) + "\n").encode()
-    assert run(data).status is Status.UNCHANGED
+@pytest.mark.parametrize(
+    "expression",
+    [
+        " + ".join(["x"] * 800),
+        "x" + ".f(1, 2)" * 800,
+        "[" + ", ".join(["a.b"] * 20_000) + "]",
+        "'" + "a.b " * 5000 + "'",
+        "{" + "".join(f"'{n}': a.b + c,\n" for n in range(5000)) + "}",
+    ],
+    ids=["sum", "calls", "list", "text", "table"],
+)
+def test_long_code_is_no_problem(expression: str) -> None:
+    assert run(f"cuda = {expression}\n".encode()).status is Status.UNCHANGED
 
 
-def test_an_endless_sum_fails_alone() -> None:
-    data = ("cuda = " + " + ".join("x" for _ in range(20_000)) + "\n").encode()
+@pytest.mark.parametrize(
+    "expression",
+    [
+        " + ".join(["x"] * 20_000),
+        "(" + "\n+ ".join(["x"] * 20_000) + ")",
+        " + \\\n".join(["x"] * 20_000),
+        "x" + ".f()" * 20_000,
+        "x" + ".f(1, 2)" * 20_000,
+        "not " * 20_000 + "x",
+    ],
+    ids=["sum", "sum in brackets", "sum over lines", "calls", "calls with arguments", "not"],
+)
+def test_endless_code_fails_alone(expression: str) -> None:
+    assert "in a row" in (run(f"cuda = {expression}\n".encode()).error or "")
+
+
+def test_an_endless_elif_fails_alone() -> None:
+    data = ("cuda = 1\nif a: pass\n" + "elif a: pass\n" * 5000).encode()
     assert run(data).error == "an expression is nested too deeply to be analysed"
 
 

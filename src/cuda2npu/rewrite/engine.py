@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import ast
-import io
 import posixpath
 import re
 import sys
-import tokenize
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,6 +20,7 @@ from cuda2npu.rewrite.change import FileResult, Status, apply
 from cuda2npu.rewrite.coherence import offer_incoherent_guards
 from cuda2npu.rewrite.coverage import keep_the_rest
 from cuda2npu.rewrite.index import ProjectIndex
+from cuda2npu.rewrite.limits import TooDeepError, check_depth
 from cuda2npu.rewrite.names import Names
 from cuda2npu.rewrite.npu_import import insert_imports
 from cuda2npu.rewrite.source import Source, SourceError, decode
@@ -32,8 +31,6 @@ from cuda2npu.rewrite.words import mentions_cuda
 from cuda2npu.settings import Settings
 
 _STACK = 5000  # Python calls; a sum of a thousand terms needs some two thousand
-_MAX_NESTING = 200  # open brackets; CPython itself refuses more
-_BRACKET = re.compile(r"[()\[\]{}]")
 
 
 class _RefusedError(Exception):
@@ -82,13 +79,13 @@ def _room_to_recurse() -> Iterator[None]:
 def _analyse(
     text: str, path: str, settings: Settings, index: ProjectIndex, suppressions: Suppressions
 ) -> Unit:
-    _check_nesting(text)
     try:
+        check_depth(text)
         module = cst.parse_module(text)
         spans = Spans(module, text)
     except cst.ParserSyntaxError as error:
         raise _RefusedError(_explain(error, text)) from None
-    except ValueError as error:
+    except (TooDeepError, ValueError) as error:
         raise _RefusedError(str(error)) from None
     names = Names(module, posixpath.dirname(path).replace("/", "."))
     for binding in [b for b in names.imports if b.kind == "star"]:
@@ -153,27 +150,6 @@ def _compiles(data: bytes) -> bool:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
     return True
-
-
-def _check_nesting(text: str) -> None:
-    """Refuse what would overflow the parser's stack, which no exception handler survives."""
-    depth = deepest = 0
-    for match in _BRACKET.finditer(text):
-        depth += 1 if match[0] in "([{" else -1
-        deepest = max(deepest, depth)
-    if deepest <= _MAX_NESTING:
-        return
-    depth = 0  # brackets in strings and comments were counted, too: count again without them
-    try:
-        for token in tokenize.generate_tokens(io.StringIO(text).readline):
-            if token.type == tokenize.OP and token.string in "()[]{}":
-                depth += 1 if token.string in "([{" else -1
-                if depth > _MAX_NESTING:
-                    break
-    except (tokenize.TokenError, SyntaxError):
-        depth = _MAX_NESTING + 1
-    if depth > _MAX_NESTING:
-        raise _RefusedError(f"brackets are nested more than {_MAX_NESTING} deep")
 
 
 def _explain(error: cst.ParserSyntaxError, text: str) -> str:

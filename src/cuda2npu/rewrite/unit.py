@@ -205,6 +205,8 @@ class Unit:
         span = where if isinstance(where, Span) else self.spans[where]
         token = self.text[span.start : span.end].split("\n")[0][:60]
         text = reason if isinstance(reason, Text) else self.catalog.reasons[reason]
+        if any(kept.start == span.start and kept.end == span.end for kept in self.kept):
+            return  # two rules may be about the same word
         self.kept.append(Kept(code, span.start, span.end, token, self.say(text)))
 
     # What the catalogue knows

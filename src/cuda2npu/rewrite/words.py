@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 
 # A token with one of these words is a CUDA word: it is changed, reported or kept, but never unmentioned.
@@ -28,11 +29,12 @@ _PACKAGES = (
 _FORK = rb"""["']fork["']"""
 _NUMBER = rb"\b(?:to|device)\(\s*\d|\bdevice=\d"
 
+_UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _TEST = re.compile(
     b"|".join((b"(?i:cuda|cudnn|nccl|nvtx|nvidia)", *HIDDEN_WORDS, _FORK, _NUMBER, _PACKAGES)), re.M
 )
 
 
 def mentions_cuda(data: bytes) -> bool:
-    """Whether the bytes of a file hold a word that any rule could be about."""
-    return _TEST.search(data) is not None
+    """Whether the bytes of a file hold a word that any rule could be about, or can't be looked through."""
+    return _TEST.search(data) is not None or data.startswith(_UTF_16)

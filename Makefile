@@ -1,0 +1,37 @@
+# Everything a fresh machine with Python and git needs: `make demo`, then `make test`.
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+.PHONY: demo test soak lint clean
+
+demo: $(VENV)/.installed
+	rm -rf build/demo
+	$(BIN)/cuda2npu convert examples/resnet50_cifar10 -o build/demo
+
+test: $(VENV)/.installed-for-tests
+	$(BIN)/python -m pytest -m "not soak"
+
+soak: $(VENV)/.installed-for-tests
+	$(BIN)/python -m pytest -m soak
+
+lint: $(VENV)/.installed-for-tests
+	$(BIN)/ruff check src tests tools
+	$(BIN)/mypy
+
+clean:
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find src tests tools -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed: pyproject.toml | $(BIN)/python
+	$(PIP) -e .
+	touch $@
+
+$(VENV)/.installed-for-tests: pyproject.toml | $(BIN)/python
+	$(PIP) -e '.[test]'
+	touch $@ $(VENV)/.installed

@@ -1,0 +1,1 @@
+"""The command line: one command per file, no logic, and nothing heavy imported before it is needed."""

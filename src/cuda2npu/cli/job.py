@@ -1,0 +1,113 @@
+"""What ``convert`` and ``check`` do alike: find the files, convert each, collect the report, sum it up."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Callable
+
+import click
+
+from cuda2npu.settings import Settings, UsageError
+
+if TYPE_CHECKING:
+    from cuda2npu.catalog.rules import Rule
+    from cuda2npu.rewrite.change import FileResult
+    from cuda2npu.roots import Root
+    from cuda2npu.writing import Writer
+
+
+def run(
+    roots: Sequence[Root],
+    settings: Settings,
+    write: Writer,
+    *,
+    each: Callable[[FileResult], object] | None = None,
+    folder: Path | None = None,
+    quiet: bool = False,
+) -> dict[str, Any]:
+    """Convert everything below ``roots`` and return the report.
+
+    :param each: called with every result, in order.
+    :param folder: where report and patch are left.
+    :raises UsageError: if a rule file or a pattern is wrong, or ``folder`` can't be written to.
+    """
+    from cuda2npu import project
+    from cuda2npu.cli.progress import progress
+    from cuda2npu.discover import Kind, discover
+    from cuda2npu.messages import say
+    from cuda2npu.report import folder as report_folder
+    from cuda2npu.report.model import Report
+    from cuda2npu.report.patch import file_patch
+    from cuda2npu.roots import surroundings
+
+    load_rules(settings.rules)  # so that a wrong file is one error now, and not one for every source
+    if folder is not None:
+        report_folder.prepare(folder)
+    entries = list(discover(roots, settings.exclude, settings.lang))
+    expected = sum(entry.kind is Kind.PYTHON or entry.status is not None for entry in entries)
+    report = Report(settings.target)
+    patches: list[bytes] = []
+    index = project.index(chain(discover(surroundings(roots)), entries))
+    results = project.convert(entries, settings, index, write)
+    bar = progress(results, expected, say("converting", settings.lang), quiet)
+    with closing(results), closing(bar):
+        for result in bar:
+            report.add(result)
+            if folder is not None:
+                patches.append(file_patch(result))
+            if each is not None:
+                each(result)
+    document = report.document()
+    if folder is not None:
+        report_folder.write(folder, document, patches)
+    return document
+
+
+def load_rules(extra: Sequence[str]) -> Mapping[str, Rule]:
+    """Return all rules by code.
+
+    :param extra: paths of further rule files.
+    :raises UsageError: if a rule file is wrong.
+    """
+    from cuda2npu.catalog.rules import CatalogError, load_catalog
+
+    try:
+        return load_catalog(extra).rules
+    except CatalogError as error:
+        raise UsageError(f"rules: {error}") from None
+
+
+def sum_up(
+    document: dict[str, Any],
+    settings: Settings,
+    *,
+    written: bool,
+    quiet: bool = False,
+    to_stderr: bool = False,
+    places: Mapping[str, Path] | None = None,
+) -> None:
+    """Print the summary; if ``quiet``, only what failed, to stderr.
+
+    :param written: whether the changes were written, or only would be.
+    :param places: message key -> path of what was left on disk.
+    """
+    from cuda2npu.report.lines import failures
+    from cuda2npu.report.page import Page
+    from cuda2npu.report.summary import print_summary
+
+    if quiet:
+        for line in failures(document, settings.lang):
+            click.echo(line, err=True)
+        return
+    page = Page(sys.stderr if to_stderr else sys.stdout)
+    print_summary(document, page, lang=settings.lang, written=written, places=places or {})
+
+
+def left_to_a_person(document: dict[str, Any]) -> bool:
+    """Whether somebody has to look at something; what is merely good to know doesn't count."""
+    total = document["summary"]
+    return bool(total["offered"] or total["severity"]["blocker"] or total["severity"]["manual"])

@@ -1,0 +1,101 @@
+"""What the tool says to its user, in English and Chinese: one table, so that neither falls behind."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+MESSAGES: Mapping[str, tuple[str, str]] = {
+    # Why a file was left alone.
+    "excluded": ("excluded by the pattern {pattern}", "被模式 {pattern} 排除"),
+    "not_python": ("not a Python file", "不是 Python 文件"),
+    "special": ("a {what}: neither read nor copied", "{what}：既不读取也不复制"),
+    "too_large": (
+        "{size} MB: source above {limit} MB is not read; if it is data, exclude it",
+        "{size} MB：超过 {limit} MB 的源文件不读取；如果是数据文件，请用 --exclude 排除",
+    ),
+    "link_out": (
+        "a link that leads out of the tree, to {target}; convert that place by itself",
+        "链接指向目录之外：{target}；请单独转换该位置",
+    ),
+    "link_loop": ("a link that leads back to itself, over {target}", "循环链接：{target}"),
+    "not_read": ("can't be read: {reason}", "无法读取：{reason}"),
+    "not_written": ("can't be written: {reason}", "无法写入：{reason}"),
+    "not_copied": ("can't be copied: {reason}", "无法复制：{reason}"),
+    "worker_died": (
+        "the process that converted it died, perhaps for want of memory; left as it is",
+        "转换该文件的进程意外终止（可能内存不足）；文件保持原样",
+    ),
+    "internal": (
+        "a fault in cuda2npu ({reason}); left as it is, please report it",
+        "cuda2npu 内部错误（{reason}）；文件保持原样，请反馈",
+    ),
+    # The summary at the end of a run.
+    "title": (
+        "cuda2npu {version}, target: torch {torch} on {soc}",
+        "cuda2npu {version}，目标：torch {torch}，{soc}",
+    ),
+    "files": ("files looked at", "查看的文件"),
+    "changed": ("changed", "已修改"),
+    "would_change": ("would change", "将修改"),
+    "skipped": ("skipped", "跳过"),
+    "failed": ("failed", "失败"),
+    "sites": ("CUDA uses found", "发现的 CUDA 用法"),
+    "safe": ("rewritten, safe", "已改写（安全）"),
+    "unsafe": ("rewritten, unsafe", "已改写（需确认）"),
+    "offered": ("unsafe, shown but not applied", "需确认，仅展示未应用"),
+    "offered_hint": ("read them, then use --unsafe", "审阅后可用 --unsafe 应用"),
+    "person": ("left to a person", "需人工处理"),
+    "blocker": ("won't run on the NPU", "在 NPU 上无法运行"),
+    "manual": ("must be looked at", "需要检查"),
+    "info": ("good to know", "仅供参考"),
+    "kept": ("kept on purpose", "有意保留"),
+    "first": ("These files need a person first:", "请优先处理以下文件："),
+    "counts": ("{blocker} won't run, {manual} to look at", "{blocker} 处无法运行，{manual} 处需检查"),
+    "more": ("and {count} more", "另有 {count} 项"),
+    "failed_files": ("These files failed and were left as they are:", "以下文件失败，保持原样："),
+    "skipped_files": ("These files were skipped:", "以下文件已跳过："),
+    "copy_at": ("Copy:   {path}", "副本：{path}"),
+    "report_at": ("Report: {path}", "报告：{path}"),
+    "patch_at": ("Patch:  {path}", "补丁：{path}"),
+    "next": ("Next: {what}", "下一步：{what}"),
+    "next_failed": (
+        "mend the failed files or --exclude them, and convert again.",
+        "修复失败的文件或用 --exclude 排除，然后重新转换。",
+    ),
+    "next_dry": (
+        "read the changes with --diff; write them with -o OUT or --in-place.",
+        "用 --diff 查看改动；用 -o OUT 或 --in-place 写入。",
+    ),
+    "next_person": (
+        "go through the places above; `cuda2npu rule CODE` explains a rule.",
+        "逐一处理上述位置；`cuda2npu rule 规则编号` 可查看说明。",
+    ),
+    "next_read": (
+        "read the changes, then run the program on the NPU and compare its results.",
+        "审阅改动，然后在 NPU 上运行程序并对比结果。",
+    ),
+    "next_nothing": ("nothing to do: no CUDA use was found.", "无需操作：未发现 CUDA 用法。"),
+    # One line per place.
+    "line_unsafe": ("{message} (unsafe: applied with --unsafe)", "{message}（需确认：用 --unsafe 应用）"),
+    "failed_line": ("failed: {reason}", "失败：{reason}"),
+    "checked": (
+        "files: {files}, to rewrite: {rewritten}, unsafe: {offered}, for you: {person}, failed: {failed}",
+        "文件：{files}，可改写：{rewritten}，需确认：{offered}，需人工处理：{person}，失败：{failed}",
+    ),
+    # The explanation of a rule.
+    "why": ("Why", "原因"),
+    "advice": ("What to do", "处理方法"),
+    "example": ("Examples", "示例"),
+    "is_kept": ("kept as it is", "保持不变"),
+    "is_reported": ("reported to a person", "提示人工处理"),
+    "only_unsafe": ("with --unsafe", "使用 --unsafe 时"),
+    "sources": ("Sources", "依据"),
+    # While it runs.
+    "converting": ("converting", "转换"),
+}
+
+
+def say(key: str, lang: str, **values: object) -> str:
+    """Return the message ``key`` in ``lang`` (``en`` or ``zh``), with ``values`` filled in."""
+    english, chinese = MESSAGES[key]
+    return (chinese if lang == "zh" else english).format(**values)

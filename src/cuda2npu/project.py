@@ -1,0 +1,70 @@
+"""Many files: the index over all of them, then each one converted and written, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Callable
+
+from cuda2npu import workers
+from cuda2npu.discover import Entry, Kind
+from cuda2npu.messages import say
+from cuda2npu.rewrite.change import FileResult, Status
+from cuda2npu.rewrite.index import ProjectIndex, build_index
+from cuda2npu.settings import Settings
+from cuda2npu.writing import Writer
+
+
+def index(entries: Iterable[Entry]) -> ProjectIndex:
+    """Return what the Python files among ``entries`` define."""
+    python = {entry.source: entry for entry in entries if entry.kind is Kind.PYTHON}
+    return build_index((entry.relative_path, _reader(entry)) for entry in python.values())
+
+
+def _reader(entry: Entry) -> Callable[[], bytes]:
+    def read() -> bytes:
+        try:
+            return Path(entry.source).read_bytes()
+        except OSError:
+            return b""  # defines nothing; that it can't be read is said when it is converted
+
+    return read
+
+
+def convert_one(data: bytes, path: str, settings: Settings) -> FileResult:
+    """Convert one file that stands alone."""
+    return workers.convert_bytes(data, path, settings, build_index([(path, lambda: data)]))
+
+
+def convert(
+    entries: Sequence[Entry], settings: Settings, project: ProjectIndex, write: Writer
+) -> Generator[FileResult, None, None]:
+    """Convert and write every path of the job, in the order of ``entries``.
+
+    Yield the result of every Python file, and of every other path that failed or was skipped.
+    Results aren't kept here, so that a large project needs no more memory than a small one. Close
+    the iterator if you stop before its end.
+    """
+    python = [entry for entry in entries if entry.kind is Kind.PYTHON]
+    with closing(workers.convert(python, settings, project)) as converted:
+        for entry in entries:
+            if entry.kind is Kind.PYTHON:
+                result = next(converted)
+            else:
+                result = FileResult(entry.path, entry.status or Status.UNCHANGED, error=entry.reason or None)
+            result = _written(entry, result, settings, write)
+            if entry.kind is Kind.PYTHON or result.status is not Status.UNCHANGED:
+                yield result
+
+
+def _written(entry: Entry, result: FileResult, settings: Settings, write: Writer) -> FileResult:
+    try:
+        write(entry, result)
+    except OSError as error:
+        if result.status is Status.FAILED:
+            return result  # what can't be read can't be copied; the first reason is the better one
+        key = "not_written" if entry.kind is Kind.PYTHON else "not_copied"
+        reason = say(key, settings.lang, reason=error.strerror or error)
+        return FileResult(entry.path, Status.FAILED, encoding=result.encoding, error=reason)
+    return result

@@ -1,0 +1,1 @@
+"""One model of what was done (``report.json``), and its views."""
