@@ -307,4 +307,4 @@ class Imports(Codemod):
     def is_exported(self, name: str) -> bool:
         """Whether ``name`` stands in a string that is nothing but the name, as in ``__all__``."""
         strings = self.names.nodes(cst.SimpleString)
-        return any(s.value.strip("rRbBuU'\"") == name for s in strings)
+        return any(string.evaluated_value == name for string in strings)

@@ -63,8 +63,8 @@ class ProviderName(Codemod):
         self.rows = {name: found for name, found in rows if found[0].codemod == "provider_name"}
 
     def visit_SimpleString(self, node: cst.SimpleString) -> None:
-        name = node.value.strip("rbuRBU\"'")
-        if name in self.rows and node not in self.unit.claimed:
+        name = node.evaluated_value
+        if name in self.rows and isinstance(name, str) and node not in self.unit.claimed:
             rule, row = self.rows[name]
             self.unit.claimed.add(node)
             self.unit.report(rule.code, node, note=row.note)

@@ -80,6 +80,7 @@ class Unit:
         self.devices = Flow(self.names, self.kinds, DEVICE, self._parameter_of)
         self.backends = Flow(self.names, self.kinds, BACKEND, self._parameter_of)
         self._decisions: dict[str, bool] = {}
+        self._kept_spans: set[Span] = set()
         self.guards = Guards(self.names, self.spans, self.devices.cells, self.text)
 
     def _parameter_of(self, function: str, position: int) -> str | None:
@@ -183,7 +184,8 @@ class Unit:
         """Whether the rule is wanted here: selected, not switched off by a comment, not done already."""
         if not self.settings.selects(rule.code, rule.default):
             return False
-        if self.suppressions.covers(rule.code, span.start):
+        inserted = span.start == span.end  # it serves other lines than the one that it comes before
+        if not inserted and self.suppressions.covers(rule.code, span.start):
             self.keep(span, "suppressed", rule.code)
             return False
         if self.guards.has_npu_branch(at):
@@ -205,8 +207,9 @@ class Unit:
         span = where if isinstance(where, Span) else self.spans[where]
         token = self.text[span.start : span.end].split("\n")[0][:60]
         text = reason if isinstance(reason, Text) else self.catalog.reasons[reason]
-        if any(kept.start == span.start and kept.end == span.end for kept in self.kept):
+        if span in self._kept_spans:
             return  # two rules may be about the same word
+        self._kept_spans.add(span)
         self.kept.append(Kept(code, span.start, span.end, token, self.say(text)))
 
     # What the catalogue knows
