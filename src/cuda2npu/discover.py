@@ -22,7 +22,7 @@ LEFT_OUT = frozenset(
     (
         *(".git", ".hg", ".svn", ".bzr"),
         *("__pycache__", ".mypy_cache", ".ruff_cache", ".pytest_cache", ".tox", ".nox", ".eggs"),
-        *(".ipynb_checkpoints", "node_modules", REPORT_FOLDER),
+        *("node_modules", REPORT_FOLDER),
     )
 )
 

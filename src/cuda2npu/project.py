@@ -11,6 +11,7 @@ from cuda2npu import workers
 from cuda2npu.discover import Entry, Kind
 from cuda2npu.messages import say
 from cuda2npu.rewrite.change import FileResult, Status
+from cuda2npu.rewrite.formats.mention import MAX_SIZE, may_mention_cuda, mention
 from cuda2npu.rewrite.index import ProjectIndex, build_index
 from cuda2npu.settings import Settings
 from cuda2npu.writing import Writer
@@ -42,7 +43,7 @@ def convert(
 ) -> Generator[FileResult, None, None]:
     """Convert and write every path of the job, in the order of ``entries``.
 
-    Yield the result of every Python file, and of every other path that failed or was skipped.
+    Yield the result of every Python file, and of every other path that failed, was skipped or mentions CUDA.
     Results aren't kept here, so that a large project needs no more memory than a small one. Close
     the iterator if you stop before its end.
     """
@@ -52,10 +53,25 @@ def convert(
             if entry.kind is Kind.PYTHON:
                 result = next(converted)
             else:
-                result = FileResult(entry.path, entry.status or Status.UNCHANGED, error=entry.reason or None)
+                result = _mentioned(entry, settings) or FileResult(
+                    entry.path, entry.status or Status.UNCHANGED, error=entry.reason or None
+                )
             result = _written(entry, result, settings, write)
-            if entry.kind is Kind.PYTHON or result.status is not Status.UNCHANGED:
+            if entry.kind is Kind.PYTHON or result.status is not Status.UNCHANGED or result.findings:
                 yield result
+
+
+def _mentioned(entry: Entry, settings: Settings) -> FileResult | None:
+    """Return what there is to say about the contents of a file that isn't converted."""
+    if entry.kind is not Kind.DATA or entry.status is not None or not may_mention_cuda(entry.path):
+        return None
+    try:
+        source = Path(entry.source)
+        return (
+            mention(source.read_bytes(), entry.path, settings) if source.stat().st_size <= MAX_SIZE else None
+        )
+    except OSError:
+        return None  # that it can't be read is said when it is copied
 
 
 def _written(entry: Entry, result: FileResult, settings: Settings, write: Writer) -> FileResult:

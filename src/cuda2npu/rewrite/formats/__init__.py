@@ -1,0 +1,1 @@
+"""Files that aren't Python: shell scripts, configurations, notebooks, CUDA sources."""
