@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test soak lint clean
+.PHONY: demo test soak audit lint clean
 
 demo: $(VENV)/.installed
 	rm -rf build/demo
@@ -16,6 +16,16 @@ test: $(VENV)/.installed-for-tests
 
 soak: $(VENV)/.installed-for-tests
 	$(BIN)/python -m pytest -m soak
+
+# The largest honest test bed on every machine: the torch package itself.
+audit: $(VENV)/.installed-for-tests
+	$(PIP) 'torch==2.13.0'
+	rm -rf build/audit
+	$(BIN)/cuda2npu convert examples/resnet50_cifar10 -o build/audit/example --quiet
+	$(BIN)/python tools/audit.py examples/resnet50_cifar10 build/audit/example
+	torch=$$($(BIN)/python -c 'import importlib.util as u; print(u.find_spec("torch").submodule_search_locations[0])') && \
+	$(BIN)/cuda2npu convert "$$torch" -o build/audit/torch --quiet && \
+	$(BIN)/python tools/audit.py "$$torch" build/audit/torch
 
 lint: $(VENV)/.installed-for-tests
 	$(BIN)/ruff check src tests tools
