@@ -47,6 +47,15 @@ class Imports(Codemod):
     def __init__(self, unit: Unit) -> None:
         super().__init__(unit)
         self.bindings = {binding.node: binding for binding in self.names.imports}
+        for binding in self.names.imports:
+            if isinstance(binding.node, cst.ImportFrom) and binding.kind == "import":
+                self.follow_star(binding)
+
+    def follow_star(self, binding: Binding) -> None:
+        """A name that a star import of another file brings: it moves as that file's own import does."""
+        mapping = self.mapping_of(binding.target or "")
+        if mapping is not None and mapping.to and mapping.name == binding.target:
+            self.unit.plans[binding] = ImportPlan(binding.name, mapping.to)
 
     # import torch.cuda, import torch.cuda.amp as amp
 
@@ -83,10 +92,9 @@ class Imports(Codemod):
         if not self.all_uses_follow(binding):
             self.add_npu_import(node, binding, mapping)
             return
-        span = self.spans[alias.name]
-        if self.unit.replace(
-            mapping.rule.code, span, importable(mapping.to), at=alias, npu=False, note=mapping.row.note
-        ):
+        span, to = self.spans[alias.name], importable(mapping.to)
+        code, note, group = mapping.rule.code, mapping.row.note, f"import:{self.spans[node].start}"
+        if self.unit.replace(code, span, to, at=alias, npu=False, note=note, group=group):
             self.unit.plans[binding] = ImportPlan(binding.name, mapping.to)
 
     # from torch.cuda import …
@@ -294,6 +302,7 @@ class Imports(Codemod):
         return (
             len(binding.scope.bindings[binding.name]) == 1
             and self.is_free(name)
+            and self.unit.path not in self.unit.index.exports
             and not (binding.scope.kind == "module" and binding.name in self.unit.index.borrowed)
             and not self.is_exported(binding.name)
         )
