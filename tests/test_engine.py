@@ -124,7 +124,11 @@ def test_selected_rules_only() -> None:
     ],
 )
 def test_a_comment_switches_rules_off(comment: str, kept: bool) -> None:
-    for source in (f"torch.cuda.init()  {comment}\n", f"{comment}\ntorch.cuda.init()\n"):
+    for source in (
+        f"torch.cuda.init()  {comment}\n",
+        f"{comment}\ntorch.cuda.init()\n",
+        f"{comment}\n# The driver starts here.\n\ntorch.cuda.init()\n",
+    ):
         result = run(f"import torch\n{source}torch.cuda.init()\n".encode())
         assert result.data.count(b"torch.cuda.init()") == kept
         assert [k.reason for k in result.kept] == ["switched off by a comment"] * kept
@@ -134,6 +138,16 @@ def test_a_comment_skips_a_file() -> None:
     result = run(f"# cuda2npu: skip-file\n{CUDA}".encode())
     assert result.status is Status.SKIPPED
     assert not result.changes
+
+
+def test_a_string_that_names_the_comments_does_nothing() -> None:
+    result = run(f'HELP = """\n# cuda2npu: skip-file\n# cuda2npu: ignore\n"""\n{CUDA}'.encode())
+    assert result.status is Status.CHANGED
+
+
+def test_a_file_that_cannot_be_parsed_may_be_skipped() -> None:
+    result = run(b"print 'cuda' % (\n# cuda2npu: skip-file\n")
+    assert result.status is Status.SKIPPED
 
 
 def test_messages_in_chinese() -> None:

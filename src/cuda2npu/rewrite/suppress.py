@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import bisect
+import io
 import re
-from collections.abc import Sequence
+import tokenize
+from collections.abc import Iterator, Sequence
 
 _COMMENT = re.compile(r"#\s*cuda2npu:\s*(ignore|skip-file)\s*(?:\[([^\]\n]*)\])?")
+_NO_CODE = frozenset({tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT})
 
 
 class Suppressions:
@@ -22,15 +25,25 @@ class Suppressions:
         if "cuda2npu:" not in text:
             return
         self._starts = [0, *(match.end() for match in re.finditer(r"\r\n|\r|\n", text))]
-        for match in _COMMENT.finditer(text):
+        waiting: tuple[str, ...] | None = None
+        for token in _tokens(text):
+            if token.type not in _NO_CODE:
+                if waiting is not None:
+                    self._lines[token.start[0] - 1] = waiting
+                    waiting = None
+                continue
+            match = _COMMENT.search(token.string) if token.type == tokenize.COMMENT else None
+            if match is None:
+                continue
             if match[1] == "skip-file":
                 self.skip_file = True
                 continue
             codes = tuple(code.strip() for code in (match[2] or "").split(",") if code.strip())
-            line = self._line(match.start())
-            if not text[self._starts[line] : match.start()].strip():
-                line += 1
-            self._lines[line] = codes
+            row, column = token.start
+            if token.line[:column].strip():
+                self._lines[row - 1] = codes
+            else:
+                waiting = codes
 
     def covers(self, code: str, start: int) -> bool:
         """Whether the rule ``code`` is switched off at the character ``start``."""
@@ -41,3 +54,11 @@ class Suppressions:
 
     def _line(self, offset: int) -> int:
         return bisect.bisect_right(self._starts, offset) - 1
+
+
+def _tokens(text: str) -> Iterator[tokenize.TokenInfo]:
+    """The tokens, as far as the text can be cut into them: a file with a syntax error may be skipped, too."""
+    try:
+        yield from tokenize.generate_tokens(io.StringIO(text, newline="").readline)
+    except (tokenize.TokenError, SyntaxError):
+        return
