@@ -39,9 +39,7 @@ def test_a_script_without_suffix_is_known_by_its_first_line(tmp_path, write):
 
 
 def test_version_control_caches_and_reports_are_left_out(tmp_path, write):
-    caches = (
-        "__pycache__ .mypy_cache .ruff_cache .pytest_cache .tox .nox .eggs node_modules"
-    )
+    caches = "__pycache__ .mypy_cache .ruff_cache .pytest_cache .tox .nox .eggs node_modules"
     folders = [".git", ".hg", ".svn", ".bzr", "cuda2npu-report", *caches.split()]
     write(tmp_path, {"pkg/b.py": "", ".github/c.py": "", **{f"pkg/{name}/a.py": "" for name in folders}})
     assert list(found(tmp_path)) == [".github", ".github/c.py", "pkg", "pkg/b.py"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from cuda2npu.codemods.base import Codemod
+from cuda2npu.rewrite.insertion import space_before_argument
 from cuda2npu.rewrite.spans import Span
 from cuda2npu.rewrite.tree import argument
 
@@ -38,7 +39,8 @@ class DeviceOption(Codemod):
         given = argument(call, None, "type")
         if given is None:
             end = self.spans.whole(call.args[-1].value).end
-            self.write(call, Span(end, end), f", type=lambda name: {convert}")
+            new = f"type=lambda name: {convert}"
+            self.write(call, Span(end, end), f",{space_before_argument(self.unit, call, new)}{new}")
         elif isinstance(given.value, cst.Name) and given.value.value == "str":
             self.write(call, self.spans[given.value], f"lambda name: {convert}")
         elif "torch.device" in self.names.qualified(given.value):

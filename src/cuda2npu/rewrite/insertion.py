@@ -8,6 +8,8 @@ import libcst as cst
 
 from cuda2npu.rewrite.unit import Unit
 
+_LINE_LENGTH = 100  # columns, as most formatters have it
+
 
 class Place(NamedTuple):
     """An offset, and what must stand around a statement that is inserted there."""
@@ -44,6 +46,28 @@ def place_after(unit: Unit, statement: cst.BaseSmallStatement) -> Place:
     return Place(start_of_next, indent, newline, False, newline + indent)
 
 
+def space_before_argument(unit: Unit, call: cst.Call, argument: str) -> str:
+    """Return the white space for a new last argument: a line of its own where that is the call's style.
+
+    So it is where the last argument has one, or where the line would grow too long; then the new one
+    stands under the call's first argument.
+    """
+    text = unit.text
+    first, last = unit.spans[call.args[0]].start, unit.spans[call.args[-1]]
+    indent = _indent(text, last.start)
+    newline = _newline_before(text, last.start)
+    if _line_start(text, last.start) + len(indent) == last.start:
+        return newline + indent
+    if last.end - _line_start(text, last.end) + len(argument) <= _LINE_LENGTH:
+        return " "
+    indent = _indent(text, first)
+    return newline + indent + " " * (first - _line_start(text, first) - len(indent))
+
+
+def _line_start(text: str, offset: int) -> int:
+    return max(text.rfind("\n", 0, offset), text.rfind("\r", 0, offset)) + 1
+
+
 def _line_end(text: str, offset: int) -> int:
     """Return the offset behind the line break that ends the line of ``offset``."""
     ends = [end for end in (text.find("\n", offset), text.find("\r", offset)) if end >= 0]
@@ -70,6 +94,5 @@ def _newline_before(text: str, offset: int) -> str:
 
 
 def _indent(text: str, offset: int) -> str:
-    start = max(text.rfind("\n", 0, offset), text.rfind("\r", 0, offset)) + 1
-    line = text[start:offset]
+    line = text[_line_start(text, offset) : offset]
     return line[: len(line) - len(line.lstrip())]
