@@ -5,6 +5,7 @@ from __future__ import annotations
 from cuda2npu.codemods.autograd_profiler import AutogradProfiler
 from cuda2npu.codemods.base import Codemod
 from cuda2npu.codemods.by_name import ArgumentValue, AttributeName
+from cuda2npu.codemods.code_text import CodeText
 from cuda2npu.codemods.default_device import DefaultDevice
 from cuda2npu.codemods.default_tensor_type import DefaultTensorType
 from cuda2npu.codemods.device_number import DeviceNumber
@@ -39,6 +40,7 @@ CODEMODS: tuple[type[Codemod], ...] = (
     Environment,
     MemberName,
     OutOfMemoryText,
+    CodeText,
     DeviceString,
     DeviceOption,
 )

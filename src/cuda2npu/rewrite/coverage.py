@@ -14,7 +14,7 @@ from cuda2npu.rewrite.tree import dotted
 from cuda2npu.rewrite.unit import Unit
 from cuda2npu.rewrite.words import CUDA_WORD
 
-_MAY_BE_DEVICE = re.compile(r"cuda(?::\d*)?|nccl")
+_MAY_BE_DEVICE = re.compile(r"(?:rank:\d+/)?cuda(?::\d*)?|nccl")
 _PATH = re.compile(r"[/\\]|\.\w")
 _TEXT_CALLS = {
     "print",
@@ -103,10 +103,8 @@ def _reason(unit: Unit, node: cst.CSTNode) -> str:
     if isinstance(node, cst.Name):
         return _reason_for_name(unit, node, unit.names.parents[node])
     text = getattr(node, "value", "")
-    literal = unit.names.parents[node]
-    while not isinstance(literal, (cst.ConcatenatedString, cst.FormattedString)):
-        literal = node
-        break
+    whole = unit.names.parents[node]
+    literal = whole if isinstance(whole, (cst.ConcatenatedString, cst.FormattedString)) else node
     parent = unit.names.parents[literal]
     if isinstance(parent, cst.Index) or (isinstance(parent, cst.DictElement) and parent.key is literal):
         return "key"
