@@ -14,7 +14,7 @@ from cuda2npu.rewrite.members import Member, class_members
 from cuda2npu.rewrite.names import Names
 from cuda2npu.rewrite.source import SourceError, decode
 
-_DEFINES = re.compile(rb"\bdef\s+(?:is_)?cuda\b|(?:^[ \t]*|\.)(?:is_)?cuda\s*(?::|=[^=])", re.M)
+_DEFINES = re.compile(rb"\bdef\s+(?:is_)?cuda\b|(?:^|[;:])[ \t]*(?:\w+\.)?(?:is_)?cuda\s*(?::|=[^=])", re.M)
 # A definition with its parameter list; brackets in the list may be nested twice.
 _DEF = re.compile(
     rb"^([ \t]*)(?:async[ \t]+)?(def|class)[ \t]+(\w+)[ \t]*"
@@ -112,7 +112,7 @@ def build_index(sources: Iterable[tuple[str, Callable[[], bytes]]]) -> ProjectIn
             data = read()
         except OSError:
             continue
-        if _DEFINES.search(data):
+        if b"cuda" in data and _DEFINES.search(data):
             members += _members(data)
         if _TAKES_DEVICE.search(data):
             signatures[path] = _signatures(data)
