@@ -150,6 +150,30 @@ def test_a_file_that_cannot_be_parsed_may_be_skipped() -> None:
     assert result.status is Status.SKIPPED
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("(\n    nn,\n    cuda,  # the card\n)", "(\n    nn,\n)"),
+        ("(\n    nn,  # layers\n    cuda  # the card\n)", "(\n    nn,  # layers\n)"),
+        ("(\n    cuda,  # the card\n    nn,  # layers\n)", "(\n    nn,  # layers\n)"),
+        ("(nn,\n     cuda)", "(nn)"),
+        ("(nn, cuda,)", "(nn)"),
+        ("nn, \\\n    cuda", "nn"),
+        ("cuda, \\\n    nn", "nn"),
+    ],
+)
+def test_a_name_leaves_its_import_in_any_layout(before: str, after: str) -> None:
+    text = f"from torch import {before}\ncuda.init(nn)\n"
+    expected = f"from torch import {after}\nfrom torch_npu import npu\nnpu.init(nn)\n"
+    assert run(text.encode()).data.decode() == expected
+
+
+def test_an_import_is_inserted_behind_the_continued_line() -> None:
+    text = "import torch \\\n\ntorch.cuda.init()\n"
+    expected = "import torch \\\n\nimport torch_npu  # noqa: F401\ntorch.npu.init()\n"
+    assert run(text.encode()).data.decode() == expected
+
+
 def test_messages_in_chinese() -> None:
     (change,) = [c for c in run(CUDA.encode(), lang="zh").changes if c.rule == "NPU002"]
     assert "改为" in change.message

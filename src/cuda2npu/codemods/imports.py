@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,6 +16,9 @@ from cuda2npu.rewrite.scopes import Binding
 from cuda2npu.rewrite.spans import Span
 from cuda2npu.rewrite.tree import dotted
 from cuda2npu.rewrite.unit import ImportPlan, Mapping, Unit
+
+# What ends an item of a list in brackets: its comma, and the comment on its line.
+_ITEM_END = re.compile(r"[ \t]*,?(?:[ \t]*#[^\r\n]*|[ \t]*(?=\)))?")
 
 
 def importable(name: str) -> str:
@@ -236,16 +240,22 @@ class Imports(Codemod):
             if alias in gone and index < last
         ]
         if last + 1 < len(aliases):
-            text, end = self.unit.text, self.spans[aliases[-1]].end
-            start = self.spans[aliases[last + 1]].start
-            if node.lpar is None:
-                start = self.spans[aliases[last]].end
-            else:  # the comma before it may stay, the line break and indentation may not
-                start -= len(text[:start]) - len(text[:start].rstrip())
-                if text[start - 1] != ",":  # behind a comment
-                    start = self.spans[aliases[last + 1]].start
-            spans.append(Span(start, end))
+            spans.append(self.tail(node, aliases, last))
         return spans
+
+    def tail(self, node: cst.ImportFrom, aliases: Sequence[cst.ImportAlias], last: int) -> Span:
+        """Return what to delete where no alias behind the one with the index ``last`` is kept."""
+        text, end = self.unit.text, self.spans[aliases[-1]].end
+        if node.lpar is None:
+            return Span(self.spans[aliases[last]].end, end)
+        start = self.spans[aliases[last + 1]].start
+        line_before = len(text[:start].rstrip())
+        found = _ITEM_END.match(text, end)
+        end = found.end() if found else end
+        if text[end] != ")":
+            return Span(line_before, end)
+        # The bracket closes on the line of the last name; it must not get behind a comment.
+        return Span(line_before - 1, end) if text[line_before - 1] == "," else Span(start, end)
 
     def end_of(self, node: cst.ImportFrom, aliases: Sequence[cst.ImportAlias]) -> int:
         return self.spans[node.rpar].end if node.rpar is not None else self.spans[aliases[-1]].end

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 import libcst as cst
 
 from cuda2npu.rewrite.unit import Unit
 
+_BLANK = re.compile(r"(?:[ \t\f]|\\(?:\r\n|\r|\n))*")  # behind a statement, with continued lines
 _LINE_LENGTH = 100  # columns, as most formatters have it
 
 
@@ -69,7 +71,9 @@ def _line_start(text: str, offset: int) -> int:
 
 
 def _line_end(text: str, offset: int) -> int:
-    """Return the offset behind the line break that ends the line of ``offset``."""
+    """Return the offset behind the line break that ends the logical line of ``offset``."""
+    blank = _BLANK.match(text, offset)
+    offset = blank.end() if blank else offset
     ends = [end for end in (text.find("\n", offset), text.find("\r", offset)) if end >= 0]
     if not ends:
         return len(text)
