@@ -9,7 +9,7 @@ import libcst as cst
 from cuda2npu.codemods.base import Codemod
 from cuda2npu.rewrite.flow import Flow, Use
 from cuda2npu.rewrite.spans import Span
-from cuda2npu.rewrite.tree import argument, dotted, string_value
+from cuda2npu.rewrite.tree import argument, dotted, start_of_text, string_value, written
 
 DEVICE = "NPU003"
 COMPARED = "NPU006"
@@ -18,14 +18,19 @@ TENSOR_TYPE = "NPU008"
 AMP = "NPU202"
 BACKEND = "NPU301"
 PINNED = "NPU306"
+PIECES = "NPU017"
 
 # "cuda", "cuda:0", and what a number is put into: "cuda:", "cuda:%d", "cuda:{}".
 _DEVICE = re.compile(r"cuda(?::(?:\d+|%[ds]|\{[^{}]*\})?)?")
 # "nccl", and "cpu:gloo,cuda:nccl".
 _BACKENDS = re.compile(r"nccl|(?:\w+:\w+,)*cuda:nccl(?:,\w+:\w+)*")
 _TENSOR_TYPE = re.compile(r"torch\.cuda\.[A-Z]\w*(?:Tensor|Storage)")
-_PREFIX = re.compile(r"[rRbBuUfF]*(?:'''|\"\"\"|'|\")")
 _AMP_CALLS = ("autocast", "custom_fwd", "custom_bwd", "GradScaler")
+# Expressions that a text may be put together with.
+_MAKE_TEXT = (
+    cst.Arg, cst.Attribute, cst.BinaryOperation, cst.Call, cst.ConcatenatedString, cst.Element,
+    cst.FormattedString, cst.FormattedStringExpression, cst.List, cst.Subscript, cst.Tuple,
+)  # fmt: skip
 
 
 class DeviceString(Codemod):
@@ -37,20 +42,23 @@ class DeviceString(Codemod):
         whole = self.whole(node)
         if whole is None:
             return
-        prefix = _PREFIX.match(node.value)
-        start = self.spans[node].start + (prefix.end() if prefix else 0)
+        start = self.spans[node].start + start_of_text(node)
         if _DEVICE.fullmatch(whole):
-            self.decide(node, Span(start, start + 4), "npu", self.unit.devices)
+            self.decide(node, self.word(node, start, "cuda"), "npu", self.unit.devices)
+        elif whole == "nccl":
+            self.decide(node, self.word(node, start, "nccl"), "hccl", self.unit.backends)
         elif _BACKENDS.fullmatch(whole):
-            body = node.evaluated_value
-            after = body.replace("cuda:nccl", "npu:hccl") if ":" in body else "hccl"
-            self.decide(node, Span(start, start + len(body)), after, self.unit.backends)
-        elif _TENSOR_TYPE.fullmatch(whole):
+            span = self.word(node, start, whole)
+            self.decide(node, span, whole.replace("cuda:nccl", "npu:hccl"), self.unit.backends)
+        elif _TENSOR_TYPE.fullmatch(whole) and written(node) is not None:
             self.decide_tensor_type(node, whole, Span(start, start + len("torch.cuda")))
-        elif whole in ("torch.cuda", "torch.cuda.") and self.asks_about_type(node):
-            self.unit.replace(
-                TENSOR_TYPE, Span(start, start + len("torch.cuda")), "torch.npu", at=node, npu=False
-            )
+        elif (written(node) or "") in ("torch.cuda", "torch.cuda.") and self.asks_about_type(node):
+            span = Span(start, start + len("torch.cuda"))
+            self.unit.replace(TENSOR_TYPE, span, "torch.npu", at=node, npu=False)
+
+    def word(self, node: cst.SimpleString, start: int, word: str) -> Span | None:
+        """Return where the literal's ``word`` stands; None if it is spelt with escapes or in pieces."""
+        return Span(start, start + len(word)) if (written(node) or "").startswith(word) else None
 
     def whole(self, node: cst.SimpleString) -> str | None:
         """Return the value of the literal that ``node`` begins; None where it is a later piece."""
@@ -58,10 +66,21 @@ class DeviceString(Codemod):
         piece: cst.CSTNode = node
         parent = self.names.parents[node]
         while isinstance(parent, cst.ConcatenatedString):
-            if parent.left is not piece or not isinstance(parent.evaluated_value, str):
+            if parent.left is not piece:
                 return None
-            value, piece, parent = parent.evaluated_value, parent, self.names.parents[parent]
+            if parent.evaluated_value is not None:
+                value = parent.evaluated_value
+            elif value not in ("cuda", "cuda:") or not self.puts_in_numbers(parent.right):
+                return None
+            piece, parent = parent, self.names.parents[parent]
         return value if isinstance(value, str) else None
+
+    def puts_in_numbers(self, node: cst.BaseExpression) -> bool:
+        """Whether a piece that follows ``"cuda:"`` is an f-string that adds nothing but the number."""
+        if not isinstance(node, cst.FormattedString):
+            return False
+        texts = [part.value for part in node.parts if isinstance(part, cst.FormattedStringText)]
+        return all(text == ":" for text in texts)
 
     def visit_Dict(self, node: cst.Dict) -> None:
         """A table for map_location: its keys name the devices that were saved."""
@@ -108,8 +127,10 @@ class DeviceString(Codemod):
             start = self.spans[first].start
             self.decide(node, Span(start, start + 4), "npu", self.unit.devices)
 
-    def decide(self, node: cst.BaseExpression, span: Span, after: str, flow: Flow) -> None:
+    def decide(self, node: cst.BaseExpression, span: Span | None, after: str, flow: Flow) -> None:
         use = flow.use_of(node)
+        if use is Use.UNKNOWN and self.is_part_of_device(node, flow):
+            self.unit.report(PIECES, node)
         if use in (Use.UNKNOWN, Use.OTHER) or self.stands_beside_rocm(node):
             return
         if use is Use.GUESS and not self.unit.uses_torch:
@@ -117,8 +138,24 @@ class DeviceString(Codemod):
         ours = self.unit.uses_torch or (flow is self.unit.backends and not self.unit.uses_foreign)
         sure = use is Use.PROVEN or (use is Use.NAMED and ours)
         code = BACKEND if flow is self.unit.backends else self.code_for(node)
+        if span is None:
+            self.unit.report(PIECES, node)
+            return
         # A comparison asks about a device that something else has made.
         self.unit.replace(code, span, after, at=node, npu=code != COMPARED, unsafe=not sure)
+
+    def is_part_of_device(self, node: cst.BaseExpression, flow: Flow) -> bool:
+        """Whether a text is made of ``node``, in some way that isn't followed, that is used as a device."""
+        child: cst.CSTNode = node
+        for parent in self.names.ancestors(node):
+            if not isinstance(parent, _MAKE_TEXT) or (
+                isinstance(parent, cst.Subscript) and child is not parent.value
+            ):
+                return False
+            if isinstance(parent, cst.Arg) and flow.use_of(child) is Use.PROVEN:
+                return True
+            child = parent
+        return False
 
     def stands_beside_rocm(self, node: cst.BaseExpression) -> bool:
         """Whether the string is one of several makes of hardware: PyTorch's device is "cuda" for both."""

@@ -9,7 +9,7 @@ import libcst as cst
 
 from cuda2npu.codemods.base import Codemod
 from cuda2npu.rewrite.spans import Span
-from cuda2npu.rewrite.tree import dotted, string_value
+from cuda2npu.rewrite.tree import dotted, string_value, written
 from cuda2npu.rewrite.unit import Unit
 
 OTHER_VALUE = "NPU602"
@@ -37,8 +37,8 @@ class Environment(Codemod):
         }
 
     def visit_SimpleString(self, node: cst.SimpleString) -> None:
-        name = node.evaluated_value
-        if not isinstance(name, str):
+        name = written(node)
+        if name is None:
             return
         if name in self.rows and self.is_key(node):
             self.unit.claimed.add(node)

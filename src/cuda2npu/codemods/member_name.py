@@ -10,7 +10,7 @@ from cuda2npu.codemods.base import Codemod
 from cuda2npu.codemods.imports import importable
 from cuda2npu.rewrite.members import COUNTERPART
 from cuda2npu.rewrite.spans import Span
-from cuda2npu.rewrite.tree import dotted
+from cuda2npu.rewrite.tree import dotted, written
 
 MEMBER = "NPU014"
 DOTTED = "NPU015"
@@ -32,7 +32,7 @@ class MemberName(Codemod):
     def member(self, node: cst.Call) -> None:
         """``getattr(torch, "cuda")``, ``getattr(x, "is_cuda", False)``."""
         text = node.args[1].value
-        name = text.evaluated_value if isinstance(text, cst.SimpleString) else None
+        name = written(text) if isinstance(text, cst.SimpleString) else None
         if name not in COUNTERPART or not isinstance(text, cst.SimpleString):
             return
         self.unit.claimed.add(text)
@@ -55,10 +55,10 @@ class MemberName(Codemod):
     def dotted_name(self, node: cst.Call, function: str) -> None:
         """``mock.patch("torch.cuda.is_available")``, ``import_module("torch.cuda")``."""
         text = node.args[0].value
-        if not isinstance(text, cst.SimpleString) or not isinstance(text.evaluated_value, str):
+        if not isinstance(text, cst.SimpleString):
             return
-        name = text.evaluated_value
-        if not _DOTTED.fullmatch(name):
+        name = written(text)
+        if name is None or not _DOTTED.fullmatch(name):
             return
         mapping = self.unit.mapping(name)
         if mapping is None:

@@ -44,6 +44,16 @@ def dotted(node: cst.CSTNode | None) -> str | None:
     return ".".join(reversed(parts))
 
 
+def written(node: cst.SimpleString) -> str | None:
+    """Return what stands between the quotes, if that is the very value: a text without escapes."""
+    return node.raw_value if node.raw_value == node.evaluated_value else None
+
+
+def start_of_text(node: cst.SimpleString) -> int:
+    """Return the offset of what stands between the quotes within the literal."""
+    return len(node.prefix) + len(node.quote)
+
+
 def string_value(node: cst.CSTNode | None) -> str | None:
     """Return the value of a plain string literal, adjacent pieces joined; None for anything else."""
     if isinstance(node, (cst.SimpleString, cst.ConcatenatedString)):

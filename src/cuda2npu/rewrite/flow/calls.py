@@ -133,6 +133,8 @@ class Calls:
         name = func.attr.value
         if name in ASKS or (name in SAME_TEXT and name != "format"):
             return self.flow.source(func.value)
+        if name == "format" and (string_value(func.value) or "").startswith(("{}", "{0}")):
+            return self.flow.use_of(given.call) if given.position == 0 else Use.UNKNOWN
         if name in _ASSERTS:
             others = [arg.value for arg in given.call.args if arg is not given.arg]
             return max((self.flow.source(other) for other in others), default=Use.UNKNOWN)

@@ -67,6 +67,10 @@ class Flow:
             targets = entry.targets[0].target
             if isinstance(targets, cst.Tuple) and len(targets.elements) == len(container.elements):
                 return self.into(targets.elements[container.elements.index(parent)].value)
+        if isinstance(container, cst.Tuple) and isinstance(entry, cst.BinaryOperation):
+            first = container.elements[0] is parent
+            listed = isinstance(entry.operator, cst.Add)
+            return self.use_of(container) if first or listed else Use.UNKNOWN
         if isinstance(container, cst.Tuple) and isinstance(entry, cst.DictElement) and entry.key is container:
             return self.tables.keys_of(self.names.parents[entry], container.elements.index(parent))
         return self.use_of(container)
@@ -80,6 +84,8 @@ class Flow:
 
     def _in_BinaryOperation(self, node: cst.CSTNode, parent: cst.BinaryOperation) -> Use:
         same = isinstance(parent.operator, (cst.Add, cst.Modulo)) and node is parent.left
+        # "%s:%d" % ("cuda", 0)
+        same |= isinstance(parent.operator, cst.Modulo) and (string_value(parent.left) or "").startswith("%s")
         # The elements of the sum of two lists are those of both.
         listed = isinstance(parent.operator, cst.Add) and isinstance(node, (cst.List, cst.Tuple, cst.IfExp))
         return self.use_of(parent) if same or listed else Use.UNKNOWN
