@@ -13,6 +13,7 @@ from cuda2npu.codemods.device_option import DeviceOption
 from cuda2npu.codemods.device_string import DeviceString
 from cuda2npu.codemods.environment import Environment
 from cuda2npu.codemods.imports import Imports
+from cuda2npu.codemods.legacy_constructor import LegacyConstructor
 from cuda2npu.codemods.member_name import MemberName
 from cuda2npu.codemods.method import Method
 from cuda2npu.codemods.out_of_memory_text import OutOfMemoryText
@@ -26,6 +27,7 @@ from cuda2npu.codemods.symbol import Symbol
 CODEMODS: tuple[type[Codemod], ...] = (
     Imports,
     DefaultTensorType,
+    LegacyConstructor,
     ResultMember,
     Symbol,
     Method,

@@ -19,6 +19,7 @@ AMP = "NPU202"
 BACKEND = "NPU301"
 PINNED = "NPU306"
 PIECES = "NPU017"
+OPTION = "NPU011"
 
 # "cuda", "cuda:0", and what a number is put into: "cuda:", "cuda:%d", "cuda:{}".
 _DEVICE = re.compile(r"cuda(?::(?:\d+|%[ds]|\{[^{}]*\})?)?")
@@ -141,8 +142,32 @@ class DeviceString(Codemod):
         if span is None:
             self.unit.report(PIECES, node)
             return
+        if self.is_removed(node):
+            self.remove_both(node)
+            return
         # A comparison asks about a device that something else has made.
         self.unit.replace(code, span, after, at=node, npu=code != COMPARED, unsafe=not sure)
+
+    def is_removed(self, node: cst.BaseExpression) -> bool:
+        """Whether ``"cuda:"`` is what ``name.replace("cuda:", "")`` takes out of a name."""
+        arg = self.names.parents[node]
+        call = self.names.parents.get(arg)
+        if not isinstance(call, cst.Call) or len(call.args) != 2 or call.args[0] is not arg:
+            return False
+        return (dotted(call.func) or ".replace").endswith(".replace") and string_value(
+            call.args[1].value
+        ) == ""
+
+    def remove_both(self, node: cst.BaseExpression) -> None:
+        """The name may come from a command line: take out the new prefix, and the old one, too."""
+        call = self.names.enclosing(node, cst.Call)
+        if call is None or not isinstance(call.func, cst.Attribute):
+            return
+        end = self.spans.whole(call.func.value).end
+        new = self.unit.text[end : self.spans[call].end].replace("cuda", "npu")
+        if new not in self.spans.text(call.func.value):
+            self.unit.replace(OPTION, Span(end, end), new, at=node, npu=False)
+        self.unit.keep(node, "old-word", OPTION)
 
     def is_part_of_device(self, node: cst.BaseExpression, flow: Flow) -> bool:
         """Whether a text is made of ``node``, in some way that isn't followed, that is used as a device."""

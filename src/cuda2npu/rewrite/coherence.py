@@ -21,6 +21,8 @@ from cuda2npu.rewrite.unit import Unit
 NEEDS_PACKAGE = "NPU511"
 # Functions whose names say that they are CUDA or Triton kernels: median_filter_cuda, cuda_scan, triton_add.
 _KERNEL = re.compile(r"(?:^|\.)(?:(?!\w*to_cuda)\w+_cuda(?:_\w+)?|cuda_(?!is_)\w+|\w*triton\w*)$", re.I)
+# What only CUDA's compiler is told.
+_COMPILER = re.compile(r"\bnvcc\b|\bNVCC\b|\bCUDA_HOME\b|WITH_CUDA\b|\b__CUDA_|nvidia-smi")
 
 
 def offer_incoherent_guards(unit: Unit) -> None:
@@ -67,9 +69,22 @@ def _guarded(unit: Unit, node: cst.CSTNode) -> Iterator[tuple[list[cst.CSTNode],
             if child is parent.test:
                 yield _branch(unit, parent, negated), False
             return
+        elif isinstance(parent, cst.Assign) and not negated:
+            yield _behind_flag(unit, parent), False
+            return
         elif isinstance(parent, (cst.BaseSmallStatement, cst.BaseCompoundStatement, cst.Lambda)):
             return
         child = parent
+
+
+def _behind_flag(unit: Unit, assign: cst.Assign) -> list[cst.CSTNode]:
+    """Return all that runs only if the variable is true that a condition is assigned to."""
+    cells = unit.devices.cells
+    cell = cells.of(assign.targets[0].target) if unit.devices.asks_for_cuda(assign.value) else None
+    if cell is None or cell.kind != "variable" or len(list(cells.values(cell))) > 1:
+        return []
+    reads = cells.reads(cell)
+    return [node for read in reads for region, _ in _guarded(unit, read) for node in region]
 
 
 def _branch(unit: Unit, node: cst.If, negated: bool) -> list[cst.CSTNode]:
@@ -100,7 +115,8 @@ def _cannot_follow(unit: Unit, region: list[cst.CSTNode], whole: bool) -> bool:
     if any(change.applied and _within(change.start, spans) for change in unit.changes):
         return False
     stuck = any(f.severity is Severity.BLOCKER or f.rule == NEEDS_PACKAGE for f in here)
-    return stuck or any(_calls_kernel(node) for node in region)
+    texts = (unit.text[span.start : span.end] for span in spans)
+    return stuck or any(map(_COMPILER.search, texts)) or any(_calls_kernel(node) for node in region)
 
 
 def _within(offset: int, spans: list[Span]) -> bool:

@@ -43,7 +43,8 @@ def convert(data: bytes, path: str, settings: Settings, index: ProjectIndex) -> 
     :param path: path relative to the tree that is converted, with forward slashes.
     :return: the result. A file that can't be handled comes back as failed, with the reason.
     """
-    if not mentions_cuda(data):
+    concerned = index.cuda_by_default and b"Tensor(" in data
+    if not concerned and not mentions_cuda(data):
         return FileResult(path, Status.UNCHANGED)
     try:
         source = decode(data)

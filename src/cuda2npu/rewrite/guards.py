@@ -13,6 +13,7 @@ from cuda2npu.rewrite.spans import Spans
 from cuda2npu.rewrite.tree import dotted
 
 _NPU = re.compile(r"(?<![a-zA-Z])(?:npu|hccl|privateuse1)(?![a-zA-Z])|privateuse1_backend", re.I)
+_MAKER = re.compile(r"npu|cuda|gpu|hccl|nccl", re.I)
 _FLAG_DEPTH = 3
 
 
@@ -44,7 +45,8 @@ class Guards:
             if isinstance(parent, (cst.FunctionDef, cst.ClassDef)):
                 return False
             if isinstance(parent, cst.Assign) and child is parent.value and depth < _FLAG_DEPTH:
-                return self._decides_beside_npu(parent, depth)
+                if self._decides_beside_npu(parent, depth):
+                    return True
             child = parent
         return False
 
@@ -126,7 +128,7 @@ class Guards:
         return branch
 
     def _in_a_row(self, branch: cst.If) -> Iterator[cst.CSTNode]:
-        """Yield the conditions of the ``if`` statements right before and right after."""
+        """Yield the conditions of the ``if`` statements right before and right after that ask the same."""
         head = self._head(branch)
         block = self.names.parents[head]
         if not isinstance(block, (cst.IndentedBlock, cst.Module)):
@@ -134,8 +136,13 @@ class Guards:
         statements = list(block.body)
         index = statements.index(head)
         for near in statements[max(index - 1, 0) : index + 2]:
-            if isinstance(near, cst.If) and near is not head:
+            if isinstance(near, cst.If) and near is not head and self._asks_the_same(near, head):
                 yield near.test
+
+    def _asks_the_same(self, one: cst.If, other: cst.If) -> bool:
+        """Whether two conditions differ in the device that they ask for, and in nothing else."""
+        first, second = (_MAKER.sub("x", self.spans.text(branch.test)) for branch in (one, other))
+        return first == second
 
     def _other_comparisons(self, comparison: cst.Comparison) -> Iterator[cst.CSTNode]:
         """Yield what else the same value is compared with in the same function, or set to."""

@@ -27,6 +27,7 @@ _STAR = re.compile(rb"^[ \t]*from[ \t]+([.\w]+)[ \t]+import[ \t]*\*", re.M)
 _FROM = re.compile(rb"^[ \t]*from[ \t]+([.\w]+)[ \t]+import[ \t]*(\([^)]*\)|[^\n(]*)", re.M)
 _IMPORT = re.compile(rb"^[ \t]*import[ \t]+([\w., \t]+)", re.M)
 _TORCH = re.compile(rb"^[ \t]*(?:from|import)[ \t]+torch\b", re.M)
+_CUDA_BY_DEFAULT = re.compile(rb"set_default_tensor_type\s*\([^)]*cuda", re.I)
 _CUDA_NAME = re.compile(rb"\w*(?:cuda|nvtx)\w*", re.I)
 
 
@@ -40,6 +41,7 @@ class ProjectIndex:
     :param borrowed: names with a CUDA word that some file imports from another one of the project.
     :param signatures: file -> (function or class -> names of its parameters), for functions that take a
         device or a backend.
+    :param cuda_by_default: whether some file makes a CUDA type the default type of tensors.
     :param torch_files: files that work with torch: they import it, directly or through other files of
         the project, or they are imported by a file that does.
     """
@@ -49,6 +51,7 @@ class ProjectIndex:
     exports: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     borrowed: frozenset[str] = frozenset()
     signatures: Mapping[str, Mapping[str, tuple[str, ...]]] = field(default_factory=dict)
+    cuda_by_default: bool = False
     torch_files: frozenset[str] = frozenset()
 
     def is_own(self, importer: str, module: str) -> bool:
@@ -105,6 +108,7 @@ def build_index(sources: Iterable[tuple[str, Callable[[], bytes]]]) -> ProjectIn
     borrowed: set[str] = set()
     torch_users: set[str] = set()
     imports: dict[str, set[str]] = {}
+    by_default = False
     signatures: dict[str, dict[str, tuple[str, ...]]] = {}
     starred: set[str] = set()
     for path, read in readers.items():
@@ -119,6 +123,7 @@ def build_index(sources: Iterable[tuple[str, Callable[[], bytes]]]) -> ProjectIn
         for match in _STAR.finditer(data):
             starred.update(filter(None, [find_module(files, path, match[1].decode())]))
         borrowed.update(_borrowed(data))
+        by_default = by_default or _CUDA_BY_DEFAULT.search(data) is not None
         if _TORCH.search(data):
             torch_users.add(path)
         imports[path] = {found for name in _imported(data) if (found := find_module(files, path, name))}
@@ -126,7 +131,15 @@ def build_index(sources: Iterable[tuple[str, Callable[[], bytes]]]) -> ProjectIn
     for path in starred:
         _collect_exports(path, readers, files, exports)
     torch_files = _torch_files(torch_users, imports)
-    return ProjectIndex(files, tuple(members), exports, frozenset(borrowed), signatures, torch_files)
+    return ProjectIndex(
+        files,
+        tuple(members),
+        exports,
+        frozenset(borrowed),
+        signatures,
+        by_default,
+        torch_files,
+    )
 
 
 def _torch_files(users: set[str], imports: Mapping[str, set[str]]) -> frozenset[str]:
