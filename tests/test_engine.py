@@ -174,6 +174,13 @@ def test_an_import_is_inserted_behind_the_continued_line() -> None:
     assert run(text.encode()).data.decode() == expected
 
 
+def test_a_converted_guard_is_no_branch_of_the_npus_own() -> None:
+    text = "import torch\nif not torch.cuda.is_available():\n    raise SystemExit\nif torch.cuda.get_device_capability()[0] >= 8:\n    run()\n"
+    once = run(text.encode())
+    again = run(once.data)
+    assert [f.rule for f in once.findings] == [f.rule for f in again.findings] == ["NPU107"]
+
+
 def test_messages_in_chinese() -> None:
     (change,) = [c for c in run(CUDA.encode(), lang="zh").changes if c.rule == "NPU002"]
     assert "改为" in change.message

@@ -46,8 +46,9 @@ class DeviceString(Codemod):
         start = self.spans[node].start + start_of_text(node)
         if _DEVICE.fullmatch(whole):
             self.decide(node, self.word(node, start, "cuda"), "npu", self.unit.devices)
-        elif whole == "nccl":
-            self.decide(node, self.word(node, start, "nccl"), "hccl", self.unit.backends)
+        elif whole.lower() == "nccl":  # torch takes any case
+            after = "HCCL" if whole.isupper() else "hccl"
+            self.decide(node, self.word(node, start, whole), after, self.unit.backends)
         elif _BACKENDS.fullmatch(whole):
             span = self.word(node, start, whole)
             self.decide(node, span, whole.replace("cuda:nccl", "npu:hccl"), self.unit.backends)
@@ -149,14 +150,27 @@ class DeviceString(Codemod):
         self.unit.replace(code, span, after, at=node, npu=code != COMPARED, unsafe=not sure)
 
     def is_removed(self, node: cst.BaseExpression) -> bool:
-        """Whether ``"cuda:"`` is what ``name.replace("cuda:", "")`` takes out of a name."""
+        """Whether ``name.replace("cuda:", "")`` takes it out of a name that comes from out of sight."""
         arg = self.names.parents[node]
         call = self.names.parents.get(arg)
         if not isinstance(call, cst.Call) or len(call.args) != 2 or call.args[0] is not arg:
             return False
-        return (dotted(call.func) or ".replace").endswith(".replace") and string_value(
-            call.args[1].value
-        ) == ""
+        if not isinstance(call.func, cst.Attribute) or call.func.attr.value != "replace":
+            return False
+        return string_value(call.args[1].value) == "" and not self.is_given_here(call.func.value)
+
+    def is_given_here(self, node: cst.BaseExpression) -> bool:
+        """Whether a CUDA device is among the values that this file gives to the variable in ``node``."""
+        name: cst.CSTNode = node
+        while isinstance(name, (cst.Call, cst.Attribute)):
+            if isinstance(name, cst.Attribute):
+                name = name.value
+            else:
+                name = name.args[0].value if dotted(name.func) == "str" and name.args else name.func
+        cells = self.unit.devices.cells
+        cell = cells.of(name)
+        values = cells.values(cell) if cell is not None else ()
+        return any((string_value(value) or "").startswith("cuda") for value in values)
 
     def remove_both(self, node: cst.BaseExpression) -> None:
         """The name may come from a command line: take out the new prefix, and the old one, too."""

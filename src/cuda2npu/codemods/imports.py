@@ -311,6 +311,7 @@ class Imports(Codemod):
         """Whether every place that reads the imported name is in sight, so that it can be renamed."""
         return (
             len(binding.scope.bindings[binding.name]) == 1
+            and binding.scope.kind != "class"  # a member, which objects of the class are asked for
             and self.is_free(name)
             and self.unit.path not in self.unit.index.exports
             and not (binding.scope.kind == "module" and binding.name in self.unit.index.borrowed)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 import libcst as cst
 
@@ -10,13 +11,14 @@ from cuda2npu.codemods.base import Codemod
 from cuda2npu.codemods.imports import importable
 from cuda2npu.rewrite.members import COUNTERPART
 from cuda2npu.rewrite.spans import Span
-from cuda2npu.rewrite.tree import dotted, written
+from cuda2npu.rewrite.tree import dotted, start_of_text, written
 
 MEMBER = "NPU014"
 DOTTED = "NPU015"
 _BY_NAME = {"getattr", "hasattr", "setattr", "delattr"}
+_MAKE_READER = {"operator.methodcaller", "operator.attrgetter"}
 _TAKES_DOTTED = {"patch", "setattr", "delattr", "import_module", "find_spec"}
-_DOTTED = re.compile(r"torch\.cuda(?:\.\w+)+|torch\.backends\.cuda(?:\.\w+)+")
+_DOTTED = re.compile(r"\w+(?:\.\w+)*\.(?:is_)?cuda(?:\.\w+)*")
 
 
 class MemberName(Codemod):
@@ -28,6 +30,22 @@ class MemberName(Codemod):
         name = (dotted(node.func) or "").rpartition(".")[2]
         if name in _TAKES_DOTTED and node.args:
             self.dotted_name(node, name)
+        if name == "object" and len(node.args) >= 2:  # mock.patch.object
+            self.member(node)
+        if self.names.qualified(node.func) & _MAKE_READER and node.args:
+            self.reader(node)
+
+    def reader(self, node: cst.Call) -> None:
+        """``methodcaller("cuda")``, ``attrgetter("is_cuda")``."""
+        text = node.args[0].value
+        name = written(text) if isinstance(text, cst.SimpleString) else None
+        if name in COUNTERPART and isinstance(text, cst.SimpleString):
+            self.rename(text, name)
+
+    def rename(self, text: cst.SimpleString, name: str) -> None:
+        self.unit.claimed.add(text)
+        start = self.spans[text].start + start_of_text(text)
+        self.unit.replace(MEMBER, Span(start, start + len(name)), COUNTERPART[name], at=text)
 
     def member(self, node: cst.Call) -> None:
         """``getattr(torch, "cuda")``, ``getattr(x, "is_cuda", False)``."""
@@ -38,14 +56,29 @@ class MemberName(Codemod):
         self.unit.claimed.add(text)
         owner = node.args[0].value
         targets = self.names.qualified(owner)
-        start = self.spans[text].start + text.value.index(name)
-        if f"torch.version.{name}" in {f"{target}.{name}" for target in targets}:
+        if "torch.version" in targets:
             self.unit.report("NPU113", node, severity=self.severity_of_none(node))
-        elif "torch" in targets or name == "is_cuda" or self.is_called_too(owner):
-            self.unit.replace(MEMBER, Span(start, start + len(name)), COUNTERPART[name], at=node)
+        elif self.has_counterpart(targets, name) or name == "is_cuda" or self.is_called(node, owner):
+            self.rename(text, name)
 
-    def is_called_too(self, owner: cst.BaseExpression) -> bool:
-        """Whether the file calls ``.cuda()`` on the same object, so that the member is the method."""
+    def has_counterpart(self, targets: Iterable[str], name: str) -> bool:
+        """Whether the owner is torch, or a class of torch's or of the project, that has the new name, too."""
+        for target in targets:
+            mapping = self.unit.mapping(f"{target}.{name}")
+            if mapping is not None and mapping.to == f"{target}.{COUNTERPART[name]}":
+                return True
+        return self.is_own_class(targets, name)
+
+    def is_own_class(self, targets: Iterable[str], name: str) -> bool:
+        """Whether a class of the project is meant whose member ``name`` is renamed."""
+        last = {target.rpartition(".")[2] for target in targets}
+        return any(m.moves and m.name == name and m.owner in last for m in self.unit.index.members)
+
+    def is_called(self, node: cst.Call, owner: cst.BaseExpression) -> bool:
+        """Whether the member is called: at once, or elsewhere in the file on the same object."""
+        parent = self.names.parents[node]
+        if isinstance(parent, cst.Call) and parent.func is node:
+            return True
         for attribute in self.names.attributes.get("cuda", ()):
             call = self.names.parents[attribute]
             if isinstance(call, cst.Call) and call.func is attribute and attribute.value.deep_equals(owner):
@@ -60,8 +93,16 @@ class MemberName(Codemod):
         name = written(text)
         if name is None or not _DOTTED.fullmatch(name):
             return
+        owner, _, member = name.rpartition(".")
+        if member in COUNTERPART and self.is_own_class([owner], member):
+            start = self.spans[text].start + start_of_text(text) + len(owner) + 1
+            self.unit.claimed.add(text)
+            self.unit.replace(
+                DOTTED, Span(start, start + len(member)), COUNTERPART[member], at=node, npu=False
+            )
+            return
         mapping = self.unit.mapping(name)
-        if mapping is None:
+        if mapping is None or mapping.to == name:
             return
         self.unit.claimed.add(text)
         if not mapping.to:

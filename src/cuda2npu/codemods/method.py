@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
+
 import libcst as cst
 
 from cuda2npu.catalog.versions import holds
@@ -9,7 +12,7 @@ from cuda2npu.codemods.base import Codemod
 from cuda2npu.rewrite.kinds import Kind, Known
 from cuda2npu.rewrite.members import COUNTERPART, Member, assigns_data, class_members
 from cuda2npu.rewrite.spans import Span
-from cuda2npu.rewrite.tree import argument
+from cuda2npu.rewrite.tree import argument, dotted
 from cuda2npu.rewrite.unit import Unit
 
 CUDA = "NPU002"
@@ -19,6 +22,8 @@ DEVICE_IGNORED = "NPU016"
 # nn.Module.npu(device) ignores its argument in the wheels of 2.1 to 2.6, 2.8 and 2.9 (utils/_module.py).
 MODULE_TAKES_NUMBER = ">=2.7, !=2.8, !=2.9"
 _SCRIPTED = {"torch.jit.script", "torch.jit.script_method", "torch.jit.export", "torch.jit.script_if_tracing"}
+_MOCKED = re.compile(r"return_value$|side_effect$|assert_|call")  # model.cuda.assert_called_once()
+_MAKE_FUNCTION = {"MethodType", "partial", "Mock", "MagicMock"}
 _SETTINGS = {
     "self",
     "ctx",
@@ -54,26 +59,31 @@ class Method(Codemod):
     def visit_ClassDef(self, node: cst.ClassDef) -> None:
         """A program's own ``def cuda`` is renamed, as every call of it is."""
         for name, new in COUNTERPART.items():
-            for binding in self.names.scopes[node].bindings.get(name, ()):
-                definition = binding.node
-                if not isinstance(definition, cst.FunctionDef):
-                    continue
-                if self.members[node.name.value, name].moves:
-                    self.unit.replace(OWN_CUDA, self.spans[definition.name], new, at=definition, npu=False)
-                else:
-                    self.unit.keep(definition.name, "own-member", OWN_CUDA)
+            bindings = [b for b in self.names.scopes[node].bindings.get(name, ()) if b.kind != "import"]
+            if not bindings:
+                continue
+            moves = self.members[node.name.value, name].moves
+            defined = [b.node.name if isinstance(b.node, cst.FunctionDef) else b.node for b in bindings]
+            for place in (*defined, *self.names.references(bindings[0])) if moves else ():
+                self.unit.replace(OWN_CUDA, self.spans[place], new, at=place, npu=False)
+            if not moves:
+                for place in defined:
+                    self.unit.keep(place, "own-member", OWN_CUDA)
 
     # .cuda
 
     def decide_cuda(self, node: cst.Attribute) -> None:
         targets = self.names.qualified(node)
-        if targets:
-            if not any(target.startswith("torch.") for target in targets):
-                self.unit.keep(node.attr, "foreign-module")
+        if any(target.startswith("torch.") for target in targets):
             return  # torch.cuda itself, and torch.Tensor.cuda, are dotted names
+        if targets and not self.is_own_method(targets):
+            self.unit.keep(node.attr, "foreign-module")
+            return
         parent = self.names.parents[node]
         known = self.unit.kinds.of(node.value)
-        if isinstance(parent, cst.Call) and parent.func is node:
+        if self.is_own_method(targets) or self.is_given_function(node):
+            self.rename(node, CUDA, "npu")
+        elif isinstance(parent, cst.Call) and parent.func is node:
             self.decide_call(node, known)
         elif self.replaces_method(node, known) or self.reads_method(node, known):
             self.rename(node, CUDA, "npu")
@@ -132,8 +142,17 @@ class Method(Codemod):
 
     def member_of(self, node: cst.Attribute, known: Known, name: str) -> Member | None:
         """Return the program's own member that ``node`` means, if its class is in sight."""
-        owner = known.owner or self.class_around(node)
+        owner = known.owner or self.class_around(node) or self.class_elsewhere(node)
         return self.members.get((owner, name))
+
+    def class_elsewhere(self, node: cst.Attribute) -> str:
+        """Return the class, imported from another file of the project, that the receiver was made by."""
+        for binding in self.names.lookup(node.value) if isinstance(node.value, cst.Name) else ():
+            if isinstance(binding.value, cst.Call):
+                for target in self.names.qualified(binding.value.func):
+                    if self.is_of_project(target):
+                        return target.rpartition(".")[2]
+        return ""
 
     def class_around(self, node: cst.Attribute) -> str:
         """Return the class whose ``self`` (or ``cls``) the attribute is taken from."""
@@ -141,6 +160,32 @@ class Method(Codemod):
             around = self.names.enclosing(node, cst.ClassDef)
             return around.name.value if around is not None else ""
         return ""
+
+    def is_own_method(self, targets: Iterable[str]) -> bool:
+        """Whether a dotted name is a method that a class in another file of the project has."""
+        for target in targets:
+            module, _, name = target.rpartition(".")
+            member = self.members.get((module.rpartition(".")[2], name))
+            if member is not None and member.moves and self.is_of_project(target):
+                return True
+        return False
+
+    def is_of_project(self, target: str) -> bool:
+        return target.startswith(".") or self.unit.index.is_own(self.unit.path, target.partition(".")[0])
+
+    def is_given_function(self, node: cst.Attribute) -> bool:
+        """``net.cuda = lambda: net``: what is called in place of the method."""
+        target = self.names.parents[node]
+        assign = self.names.parents.get(target)
+        if not isinstance(target, cst.AssignTarget) or not isinstance(assign, cst.Assign):
+            return False
+        value = assign.value
+        if isinstance(node.value, cst.Name) and node.value.value == "self":
+            return False  # a member of the class itself
+        if isinstance(value, cst.Call):
+            return (dotted(value.func) or "").rpartition(".")[2] in _MAKE_FUNCTION
+        bindings = self.names.lookup(value) if isinstance(value, cst.Name) else ()
+        return isinstance(value, cst.Lambda) or any(isinstance(b.node, cst.FunctionDef) for b in bindings)
 
     def reads_method(self, node: cst.Attribute, known: Known) -> bool:
         """Whether ``x.cuda``, without a call, is the method: torch's, or one of the program's own."""
@@ -151,7 +196,9 @@ class Method(Codemod):
             member = self.members.get((node.value.value, "cuda"))  # Crate.cuda, taken from the class
         if member is not None:
             return member.moves
-        return known.kind is Kind.TORCH or self.stands_beside_cpu(node)
+        parent = self.names.parents[node]
+        is_mock = isinstance(parent, cst.Attribute) and _MOCKED.match(parent.attr.value) is not None
+        return known.kind is Kind.TORCH or is_mock or self.stands_beside_cpu(node)
 
     def stands_beside_cpu(self, node: cst.Attribute) -> bool:
         """Whether the same choice offers ``x.cpu``: then both are methods."""

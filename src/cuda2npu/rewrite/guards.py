@@ -44,17 +44,18 @@ class Guards:
                 return True
             if isinstance(parent, (cst.FunctionDef, cst.ClassDef)):
                 return False
-            if isinstance(parent, cst.Assign) and child is parent.value and depth < _FLAG_DEPTH:
-                if self._decides_beside_npu(parent, depth):
-                    return True
+            is_value = isinstance(parent, cst.Assign) and child is parent.value and depth < _FLAG_DEPTH
+            if is_value and self._decides_beside_npu(parent, depth):
+                return True
             child = parent
         return False
 
     def _mentions_npu(self, node: cst.CSTNode) -> bool:
         return _NPU.search(self.spans.text(node)) is not None
 
-    def _decides_beside_npu(self, assign: cst.Assign, depth: int) -> bool:
+    def _decides_beside_npu(self, assign: cst.CSTNode, depth: int) -> bool:
         """Whether what is assigned is tested beside the NPU, or is the NPU's elsewhere."""
+        assert isinstance(assign, cst.Assign)
         cell = self.cells.of(assign.targets[0].target)
         if cell is None:
             return False
@@ -151,6 +152,10 @@ class Guards:
             yield from (value for value in self.cells.values(cell) if isinstance(value, cst.SimpleString))
         subject = self.spans.text(comparison.left)
         function = self.names.enclosing(comparison, cst.FunctionDef)
+        if isinstance(function, cst.FunctionDef):  # @pytest.mark.parametrize("device", ["cuda", "npu"])
+            yield from (
+                decorator for decorator in function.decorators if subject in self.spans.text(decorator)
+            )
         for other in self.names.nodes(cst.Comparison):
             if other is comparison or self.spans.text(other.left) != subject:
                 continue

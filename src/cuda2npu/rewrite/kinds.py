@@ -158,6 +158,8 @@ class Kinds:
         return None
 
     def _instance_of(self, node: cst.ClassDef) -> Known:
+        if "__getattr__" in self.names.scopes[node].bindings:  # it may hand on to an object of torch's
+            return UNKNOWN
         kind = Kind.TORCH if self.is_torch_class(node) else Kind.OWN
         if kind is Kind.OWN and not self._bases_known(node):
             kind = Kind.UNKNOWN

@@ -7,10 +7,21 @@ from dataclasses import dataclass
 import libcst as cst
 
 from cuda2npu.rewrite.names import Names
+from cuda2npu.rewrite.scopes import Binding
 from cuda2npu.rewrite.tree import dotted, parameters
 
 COUNTERPART = {"cuda": "npu", "is_cuda": "is_npu"}
 _PROPERTY = {"property", "cached_property", "functools.cached_property", "abc.abstractproperty"}
+# Built-ins that make a member of the function that they are given.
+_MADE_BY = {
+    "staticmethod": "method",
+    "classmethod": "method",
+    "partialmethod": "method",
+    "functools.partialmethod": "method",
+    "property": "property",
+    "cached_property": "property",
+    "functools.cached_property": "property",
+}
 
 
 @dataclass(frozen=True)
@@ -50,8 +61,12 @@ def _kinds(node: cst.ClassDef, names: Names) -> dict[str, str]:
     """Return member name -> kind, for what the class body and ``self.x = …`` define."""
     kinds: dict[str, str] = {}
     for name, bindings in names.scopes[node].bindings.items():
-        last = bindings[-1].node
-        kinds[name] = _kind_of_function(last) if isinstance(last, cst.FunctionDef) else "data"
+        last = bindings[-1]
+        kinds[name] = (
+            _kind_of_function(last.node)
+            if isinstance(last.node, cst.FunctionDef)
+            else _kind_of_value(last, names)
+        )
         if kinds[name] == "property" and len(bindings) > 1:  # with a setter it is as good as data
             kinds[name] = "data"
     for name in COUNTERPART:
@@ -66,6 +81,19 @@ def _kind_of_function(node: cst.FunctionDef) -> str:
         if name in _PROPERTY or name.endswith((".setter", ".getter", ".deleter")):
             return "property"
     return "method"
+
+
+def _kind_of_value(binding: Binding, names: Names) -> str:
+    """Return what ``cuda = …`` in a class body makes: a method, if the value is a function."""
+    value = binding.value
+    if isinstance(value, cst.Lambda):
+        return "method"
+    if isinstance(value, cst.Call):
+        return _MADE_BY.get(dotted(value.func) or "", "data")
+    if isinstance(value, cst.Name):
+        made = (other.node for other in names.lookup(value) if other is not binding)
+        return next((_kind_of_function(node) for node in made if isinstance(node, cst.FunctionDef)), "data")
+    return "data"
 
 
 def _own_attributes(node: cst.ClassDef, name: str, names: Names) -> list[cst.Attribute]:

@@ -22,7 +22,20 @@ ASKS = {
     "removesuffix", "__contains__",
 }  # fmt: skip
 # Functions that hand on what they are given.
-TRANSPARENT = {"str", "list", "tuple", "set", "sorted", "iter", "next", "reversed", "cast", "Choice", "param"}
+TRANSPARENT = {
+    "str",
+    "list",
+    "tuple",
+    "set",
+    "frozenset",
+    "sorted",
+    "iter",
+    "next",
+    "reversed",
+    "cast",
+    "Choice",
+    "param",
+}
 # Functions that declare a field or an option by being assigned to it: what is given first is its default.
 _DECLARE = {"field", "Field", "attrib", "ib", "Option", "Argument"}
 _ASSERTS = {"assertEqual", "assertNotEqual", "assertIn", "assertNotIn", "assert_equal"}
@@ -198,6 +211,8 @@ class Calls:
                 return self._member(key)
             if name in SAME_TEXT or name in ASKS:
                 return self.flow.source(call.func.value)
+            if name == "type" and not call.args:  # "cuda" in x.type()
+                return Use.PROVEN
         if name == "getattr" and len(call.args) > 1:
             attribute = string_value(call.args[1].value)
             return self.flow.source_of_attribute(call.args[0].value, attribute) if attribute else Use.UNKNOWN
