@@ -115,6 +115,32 @@ def test_selected_rules_only() -> None:
     assert b"torch.cuda.init" in run(data, ignore=("NPU1",)).data
 
 
+def test_the_import_follows_whatever_is_selected() -> None:
+    data = b"import torch\ntorch.cuda.init()\n"
+    assert b"import torch_npu" in run(data, select=("NPU101",)).data
+    assert b"import torch_npu" not in run(data, ignore=("NPU001",)).data
+
+
+def test_a_later_import_is_no_help() -> None:
+    late = CUDA + "import torch_npu\n"
+    assert run(late.encode()).data.decode() == NPU + "import torch_npu\n"
+    in_time = "import torch\ndef f(x): return x.cuda()\nimport torch_npu\n"
+    assert run(in_time.encode()).data.decode() == in_time.replace("cuda", "npu")
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "functools.partial(torch.cuda.amp.GradScaler, 1.0, 2.0, 0.5, 3, False)",
+        "class Scaler(torch.cuda.amp.GradScaler):\n"
+        "    def __init__(self): super().__init__(1.0, 2.0, 0.5, 3, False)",
+    ],
+)
+def test_a_position_that_means_something_else_is_reported(call: str) -> None:
+    result = run(f"import functools\nimport torch\n{call}\n".encode())
+    assert [finding.rule for finding in result.findings] == ["NPU123"]
+
+
 @pytest.mark.parametrize(
     ("comment", "kept"),
     [
@@ -175,7 +201,8 @@ def test_an_import_is_inserted_behind_the_continued_line() -> None:
 
 
 def test_a_converted_guard_is_no_branch_of_the_npus_own() -> None:
-    text = "import torch\nif not torch.cuda.is_available():\n    raise SystemExit\nif torch.cuda.get_device_capability()[0] >= 8:\n    run()\n"
+    guard = "if not torch.cuda.is_available():\n    raise SystemExit\n"
+    text = f"import torch\n{guard}if torch.cuda.get_device_capability()[0] >= 8:\n    run()\n"
     once = run(text.encode())
     again = run(once.data)
     assert [f.rule for f in once.findings] == [f.rule for f in again.findings] == ["NPU107"]

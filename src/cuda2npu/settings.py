@@ -61,9 +61,13 @@ class Settings:
     jobs: int = 1
     lang: str = "en"
 
+    def ignores(self, code: str) -> bool:
+        """Whether the rule with this code is switched off by name."""
+        return any(code.startswith(prefix) for prefix in self.ignore)
+
     def selects(self, code: str, on_by_default: bool = True) -> bool:
         """Whether the rule with this code is to be run."""
-        if any(code.startswith(prefix) for prefix in self.ignore):
+        if self.ignores(code):
             return False
         if self.select:
             return any(code.startswith(prefix) for prefix in self.select)

@@ -11,6 +11,7 @@ from cuda2npu.codemods.default_tensor_type import DefaultTensorType
 from cuda2npu.codemods.device_number import DeviceNumber
 from cuda2npu.codemods.device_option import DeviceOption
 from cuda2npu.codemods.device_string import DeviceString
+from cuda2npu.codemods.device_text import DeviceText
 from cuda2npu.codemods.environment import Environment
 from cuda2npu.codemods.imports import Imports
 from cuda2npu.codemods.legacy_constructor import LegacyConstructor
@@ -43,6 +44,7 @@ CODEMODS: tuple[type[Codemod], ...] = (
     MemberName,
     OutOfMemoryText,
     CodeText,
+    DeviceText,
     DeviceString,
     DeviceOption,
 )

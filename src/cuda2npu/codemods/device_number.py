@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import libcst as cst
 
 from cuda2npu.codemods.base import Codemod
@@ -15,6 +17,7 @@ DEVICE_ID = "NPU305"
 NUMBERS_MEAN_NPU = (2, 3)
 # init_process_group takes a number for device_id from here on; before, only a torch.device.
 DEVICE_ID_TAKES_NUMBER = (2, 9)
+_NOT_INSIDE = re.compile(r"[\"'\\#\r\n]")
 
 
 class DeviceNumber(Codemod):
@@ -47,8 +50,11 @@ class DeviceNumber(Codemod):
             self.unit.replace(NUMBER, self.spans[value], f'"npu:{text}"', at=arg)
         elif self.is_number(value):
             start, end = self.spans.whole(value)
-            self.unit.replace(NUMBER, Span(start, start), 'f"npu:{', at=arg)
-            self.unit.replace(NUMBER, Span(end, end), '}"', at=arg, site=False)
+            # Before Python 3.12 an f-string takes no quote of its own, backslash or comment inside.
+            before, after = ('"npu:%d" % (', ")") if _NOT_INSIDE.search(text) else ('f"npu:{', '}"')
+            group = f"number:{start}"
+            self.unit.replace(NUMBER, Span(start, start), before, at=arg, group=group)
+            self.unit.replace(NUMBER, Span(end, end), after, at=arg, group=group, site=False)
 
     def device_id(self, arg: cst.Arg) -> None:
         if self.is_number(arg.value):

@@ -10,6 +10,7 @@ from cuda2npu.rewrite.spans import Span
 from cuda2npu.rewrite.tree import argument
 
 RULE = "NPU011"
+SET_ELSEWHERE = "NPU019"
 # Rules that convert an option's default or choices -> the words that they replace.
 WORDS = {"NPU003": ("cuda", "npu"), "NPU301": ("nccl", "hccl")}
 
@@ -24,6 +25,15 @@ class DeviceOption(Codemod):
                 words = self.converted_words(call)
                 if words is not None and argument(call, None, "action") is None:
                     self.accept(call, *words)
+        if any(change.applied and change.rule == "NPU003" for change in self.unit.changes):
+            self.report_exec()
+
+    def report_exec(self) -> None:
+        """``exec(open("configurator.py").read())`` may set the device anew, from a command line."""
+        for call in self.names.nodes(cst.Call):
+            run = isinstance(call.func, cst.Name) and call.func.value == "exec" and call.args
+            if run and not isinstance(call.args[0].value, (cst.SimpleString, cst.ConcatenatedString)):
+                self.unit.report(SET_ELSEWHERE, call)
 
     def converted_words(self, call: cst.Call) -> tuple[str, str] | None:
         """Return the old and the new word, if this option's default or choices have been converted."""

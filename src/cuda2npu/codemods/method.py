@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import cached_property
 
 import libcst as cst
 
@@ -12,7 +13,7 @@ from cuda2npu.codemods.base import Codemod
 from cuda2npu.rewrite.kinds import Kind, Known
 from cuda2npu.rewrite.members import COUNTERPART, Member, assigns_data, class_members
 from cuda2npu.rewrite.spans import Span
-from cuda2npu.rewrite.tree import argument, dotted
+from cuda2npu.rewrite.tree import argument, dotted, string_value
 from cuda2npu.rewrite.unit import Unit
 
 CUDA = "NPU002"
@@ -116,7 +117,18 @@ class Method(Codemod):
         value = arg.value
         if isinstance(value, (cst.SimpleString, cst.FormattedString, cst.ConcatenatedString)):
             return True
-        return self.is_device_object(value)
+        return self.is_device_object(value) or self.is_made_of_text(value)
+
+    def is_made_of_text(self, value: cst.BaseExpression) -> bool:
+        """Whether a value is a device's name: put together, or a variable that is given one here."""
+        if isinstance(value, cst.BinaryOperation):
+            return string_value(value.left) is not None
+        if isinstance(value, cst.Call) and isinstance(value.func, cst.Attribute):
+            return string_value(value.func.value) is not None  # "cuda:{}".format(i)
+        cells = self.unit.devices.cells
+        cell = cells.of(value)
+        texts = (cst.SimpleString, cst.FormattedString, cst.ConcatenatedString)
+        return cell is not None and any(isinstance(given, texts) for given in cells.values(cell))
 
     def is_storage(self, node: cst.BaseExpression) -> bool:
         return "storage" in self.spans.text(node)
@@ -288,11 +300,25 @@ class Method(Codemod):
         """Whether the code is compiled by TorchScript, which knows no ``.npu()`` and no ``.is_npu``."""
         for owner in self.names.ancestors(node):
             if isinstance(owner, (cst.FunctionDef, cst.ClassDef)):
+                if owner in self.scripted:
+                    return True
                 decorators = (decorator.decorator for decorator in owner.decorators)
                 functions = (d.func if isinstance(d, cst.Call) else d for d in decorators)
                 if any(name in _SCRIPTED for f in functions for name in self.names.qualified(f)):
                     return True
         return False
+
+    @cached_property
+    def scripted(self) -> set[cst.CSTNode]:
+        """The functions and classes of this file that are given to ``torch.jit.script``."""
+        found: set[cst.CSTNode] = set()
+        for call in self.names.nodes(cst.Call):
+            if call.args and self.names.qualified(call.func) & _SCRIPTED:
+                given = call.args[0].value
+                given = given.func if isinstance(given, cst.Call) else given
+                if isinstance(given, cst.Name):
+                    found.update(binding.node for binding in self.names.lookup(given))
+        return found
 
     def stands_alone(self, node: cst.Attribute) -> bool:
         """Whether a comparison may take the place of ``node`` without brackets."""

@@ -12,6 +12,7 @@ from cuda2npu.codemods.base import Codemod
 from cuda2npu.codemods.conditions import HANDLED, applies
 from cuda2npu.rewrite.scopes import Binding
 from cuda2npu.rewrite.spans import Span
+from cuda2npu.rewrite.tree import dotted
 from cuda2npu.rewrite.unit import Mapping, Unit
 
 # Names that exist only once torch_npu has been imported; torch.OutOfMemoryError isn't one of them.
@@ -81,10 +82,33 @@ class Symbol(Codemod):
                 span = Span(self.spans[part].start, self.spans[refused].end)
                 self.unit.report("NPU123", refused, span=span, note=mapping.row.note)
                 return
+            if call is None and mapping.row.positional:
+                self.report_hidden_calls(part, mapping)
             group = f"call:{self.spans[part].start}" if call is not None else ""
             moved = self.move(root, taken, meanings[0], group)
             if moved and call is not None:
                 adapt_arguments(self.unit, call, mapping, group)
+
+    def report_hidden_calls(self, part: cst.Name | cst.Attribute, mapping: Mapping) -> None:
+        """``partial(GradScaler, …)``, ``super().__init__(…)``: positions that mean something else now."""
+        arg = self.names.parents[part]
+        owner = self.names.parents.get(arg)
+        calls: list[cst.Call] = []
+        offset = 0
+        if isinstance(arg, cst.Arg) and isinstance(owner, cst.Call):
+            is_partial = (dotted(owner.func) or "").rpartition(".")[2] == "partial"
+            calls, offset = [owner] if is_partial and owner.args[0] is arg else [], 1
+        elif isinstance(arg, cst.Arg) and isinstance(owner, cst.ClassDef):
+            calls = [call for call in self.names.nodes(cst.Call) if self.initialises(call, owner)]
+        for call in calls:
+            given = [arg for arg in call.args if arg.keyword is None]
+            if len(given) - offset > min(mapping.row.positional):
+                self.unit.report("NPU123", call, note=mapping.row.note)
+
+    def initialises(self, call: cst.Call, owner: cst.ClassDef) -> bool:
+        """Whether ``call`` calls the base's ``__init__`` in the class ``owner``."""
+        is_init = isinstance(call.func, cst.Attribute) and call.func.attr.value == "__init__"
+        return is_init and self.names.enclosing(call, cst.ClassDef) is owner
 
     def leave(self, part: cst.Name | cst.Attribute, mapping: Mapping) -> None:
         """Report a name that has no counterpart, unless it only names a type that is asked for."""

@@ -16,6 +16,7 @@ from cuda2npu.catalog.api import api_table
 from cuda2npu.catalog.rules import load_catalog
 from cuda2npu.codemods import CODEMODS
 from cuda2npu.codemods.base import Codemod
+from cuda2npu.codemods.device_number import NUMBERS_MEAN_NPU
 from cuda2npu.rewrite.change import FileResult, Status, apply
 from cuda2npu.rewrite.coherence import offer_incoherent_guards
 from cuda2npu.rewrite.coverage import keep_the_rest
@@ -43,8 +44,9 @@ def convert(data: bytes, path: str, settings: Settings, index: ProjectIndex) -> 
     :param path: path relative to the tree that is converted, with forward slashes.
     :return: the result. A file that can't be handled comes back as failed, with the reason.
     """
+    numbers_mean_cuda = settings.target.version < NUMBERS_MEAN_NPU
     concerned = index.cuda_by_default and b"Tensor(" in data
-    if not concerned and not mentions_cuda(data):
+    if not concerned and not mentions_cuda(data, numbers_mean_cuda):
         return FileResult(path, Status.UNCHANGED)
     try:
         source = decode(data)

@@ -64,7 +64,10 @@ def _is_imported(unit: Unit, scope: Scope, by_name: bool) -> bool:
 
     :param by_name: whether it has to be bound to a name; ``from torch_npu.npu import amp`` only loads it.
     """
+    needed = _first_use(unit) if scope is unit.names.top else len(unit.text)
     for binding in _imports(unit, scope):
+        if unit.spans[binding.node].start > needed:
+            continue
         if binding.target == "torch_npu" or binding in unit.replaced_by_npu:
             return True
         plan = unit.plans.get(binding)
@@ -72,6 +75,12 @@ def _is_imported(unit: Unit, scope: Scope, by_name: bool) -> bool:
         if not by_name and (target or "").startswith(("torch.npu", "torch_npu")):
             return True
     return False
+
+
+def _first_use(unit: Unit) -> int:
+    """Return the offset of the first change that needs torch_npu while the module is being imported."""
+    at_once = (user for user in unit.npu_users if unit.names.enclosing(user, cst.FunctionDef) is None)
+    return min((unit.spans[user].start for user in at_once), default=len(unit.text))
 
 
 def _is_for_types(unit: Unit, binding: Binding) -> bool:

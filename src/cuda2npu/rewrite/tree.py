@@ -46,7 +46,8 @@ def dotted(node: cst.CSTNode | None) -> str | None:
 
 def written(node: cst.SimpleString) -> str | None:
     """Return what stands between the quotes, if that is the very value: a text without escapes."""
-    return node.raw_value if node.raw_value == node.evaluated_value else None
+    same = node.raw_value == node.evaluated_value or "r" in node.prefix
+    return node.raw_value if same and "b" not in node.prefix else None
 
 
 def start_of_text(node: cst.SimpleString) -> int:

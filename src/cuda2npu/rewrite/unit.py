@@ -182,7 +182,7 @@ class Unit:
 
     def _is_on(self, rule: Rule, span: Span, at: cst.CSTNode) -> bool:
         """Whether the rule is wanted here: selected, not switched off by a comment, not done already."""
-        if not self.settings.selects(rule.code, rule.default):
+        if not self.settings.selects(rule.code, rule.default) and not self._has_to_follow(rule):
             return False
         inserted = span.start == span.end  # it serves other lines than the one that it comes before
         if not inserted and self.suppressions.covers(rule.code, span.start):
@@ -192,6 +192,10 @@ class Unit:
             self.keep(span, "npu-branch", rule.code)
             return False
         return True
+
+    def _has_to_follow(self, rule: Rule) -> bool:
+        """Whether other changes need this one, though it isn't selected itself: the import."""
+        return rule.code == "NPU001" and not self.settings.ignores(rule.code)
 
     def report_missing(self, where: cst.CSTNode, mapping: Mapping, severity: Severity | None = None) -> None:
         """Report a name that the target lacks: in every version, or only in this one."""

@@ -27,14 +27,18 @@ _PACKAGES = (
     rb"sageattention|tensorrt|torch2trt|torch_tensorrt|transformer_engine|triton|xformers)\b"
 )
 _FORK = rb"""["']fork["']"""
-_NUMBER = rb"\b(?:to|device)\(\s*\d|\bdevice=\d"
+# Calls that may be given a bare number for a device.
+_PLACES = re.compile(rb"\b(?:to|device)\(|\bdevice=")
 
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-_TEST = re.compile(
-    b"|".join((b"(?i:cuda|cudnn|nccl|nvtx|nvidia)", *HIDDEN_WORDS, _FORK, _NUMBER, _PACKAGES)), re.M
-)
+_TEST = re.compile(b"|".join((b"(?i:cuda|cudnn|nccl|nvtx|nvidia)", *HIDDEN_WORDS, _FORK, _PACKAGES)), re.M)
 
 
-def mentions_cuda(data: bytes) -> bool:
-    """Whether the bytes of a file hold a word that any rule could be about, or can't be looked through."""
-    return _TEST.search(data) is not None or data.startswith(_UTF_16)
+def mentions_cuda(data: bytes, numbers_mean_cuda: bool = False) -> bool:
+    """Whether the bytes of a file hold a word that any rule could be about, or can't be looked through.
+
+    :param numbers_mean_cuda: whether the target takes a device that is a bare number for CUDA.
+    """
+    if _TEST.search(data) is not None or data.startswith(_UTF_16):
+        return True
+    return numbers_mean_cuda and _PLACES.search(data) is not None
