@@ -138,7 +138,7 @@ class DeviceString(Codemod):
         if use is Use.GUESS and not self.unit.uses_torch:
             return
         ours = self.unit.uses_torch or (flow is self.unit.backends and not self.unit.uses_foreign)
-        sure = use is Use.PROVEN or (use is Use.NAMED and ours)
+        sure = (use is Use.PROVEN or (use is Use.NAMED and ours)) and self.other_side_in_sight(node, flow)
         code = BACKEND if flow is self.unit.backends else self.code_for(node)
         if span is None:
             self.unit.report(PIECES, node)
@@ -148,6 +148,16 @@ class DeviceString(Codemod):
             return
         # A comparison asks about a device that something else has made.
         self.unit.replace(code, span, after, at=node, npu=code != COMPARED, unsafe=not sure)
+
+    def other_side_in_sight(self, node: cst.BaseExpression, flow: Flow) -> bool:
+        """Whether the values that ``node`` is compared with are converted where it is: both or neither."""
+        parent = self.names.parents[node]
+        if isinstance(parent, cst.Comparison):
+            return all(flow.is_in_sight(target.comparator) for target in parent.comparisons)
+        if isinstance(parent, cst.ComparisonTarget):
+            comparison = self.names.parents[parent]
+            return isinstance(comparison, cst.Comparison) and flow.is_in_sight(comparison.left)
+        return True
 
     def is_removed(self, node: cst.BaseExpression) -> bool:
         """Whether ``name.replace("cuda:", "")`` takes it out of a name that comes from out of sight."""

@@ -12,6 +12,7 @@ import libcst as cst
 
 from cuda2npu.rewrite.members import Member, class_members
 from cuda2npu.rewrite.names import Names
+from cuda2npu.rewrite.shared_names import SharedNames
 from cuda2npu.rewrite.source import SourceError, decode
 
 _DEFINES = re.compile(rb"\bdef\s+(?:is_)?cuda\b|(?:^|[;:])[ \t]*(?:\w+\.)?(?:is_)?cuda\s*(?::|=[^=])", re.M)
@@ -41,6 +42,7 @@ class ProjectIndex:
     :param borrowed: names with a CUDA word that some file imports from another one of the project.
     :param signatures: file -> (function or class -> names of its parameters), for functions that take a
         device or a backend.
+    :param shared: names that are given a device in one file and used as one in another.
     :param cuda_by_default: whether some file makes a CUDA type the default type of tensors.
     :param torch_files: files that work with torch: they import it, directly or through other files of
         the project, or they are imported by a file that does.
@@ -51,6 +53,7 @@ class ProjectIndex:
     exports: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     borrowed: frozenset[str] = frozenset()
     signatures: Mapping[str, Mapping[str, tuple[str, ...]]] = field(default_factory=dict)
+    shared: frozenset[str] = frozenset()
     cuda_by_default: bool = False
     torch_files: frozenset[str] = frozenset()
 
@@ -108,6 +111,7 @@ def build_index(sources: Iterable[tuple[str, Callable[[], bytes]]]) -> ProjectIn
     borrowed: set[str] = set()
     torch_users: set[str] = set()
     imports: dict[str, set[str]] = {}
+    shared = SharedNames()
     by_default = False
     signatures: dict[str, dict[str, tuple[str, ...]]] = {}
     starred: set[str] = set()
@@ -126,6 +130,7 @@ def build_index(sources: Iterable[tuple[str, Callable[[], bytes]]]) -> ProjectIn
         by_default = by_default or _CUDA_BY_DEFAULT.search(data) is not None
         if _TORCH.search(data):
             torch_users.add(path)
+        shared.look_at(data, _borrowed_from(files, path, data))
         imports[path] = {found for name in _imported(data) if (found := find_module(files, path, name))}
     exports: dict[str, dict[str, str]] = {}
     for path in starred:
@@ -137,6 +142,7 @@ def build_index(sources: Iterable[tuple[str, Callable[[], bytes]]]) -> ProjectIn
         exports,
         frozenset(borrowed),
         signatures,
+        shared.names,
         by_default,
         torch_files,
     )
@@ -189,6 +195,14 @@ def _borrowed(data: bytes) -> Iterable[str]:
     for match in _FROM.finditer(data):
         if not match[1].startswith(b"torch"):
             for name in _CUDA_NAME.finditer(match[2]):
+                yield name[0].decode()
+
+
+def _borrowed_from(files: frozenset[str], path: str, data: bytes) -> Iterable[str]:
+    """The names that a file imports from others of the project."""
+    for match in _FROM.finditer(data):
+        if find_module(files, path, match[1].decode()) is not None:
+            for name in re.finditer(rb"\w+", match[2]):
                 yield name[0].decode()
 
 

@@ -77,8 +77,8 @@ class Unit:
 
     def __post_init__(self) -> None:
         self.kinds = Kinds(self.names, self.catalog.foreign)
-        self.devices = Flow(self.names, self.kinds, DEVICE, self._parameter_of)
-        self.backends = Flow(self.names, self.kinds, BACKEND, self._parameter_of)
+        self.devices = Flow(self.names, self.kinds, DEVICE, self._parameter_of, self.index.shared)
+        self.backends = Flow(self.names, self.kinds, BACKEND, self._parameter_of, self.index.shared)
         self._decisions: dict[str, bool] = {}
         self._kept_spans: set[Span] = set()
         self.guards = Guards(self.names, self.spans, self.devices.cells, self.text)

@@ -67,7 +67,8 @@ class Calls:
         keyword = arg.keyword.value if arg.keyword is not None else None
         given = Given(arg, call, None if keyword is not None else call.args.index(arg), keyword)
         targets = self.names.qualified(call.func)
-        if targets:
+        about_text = isinstance(call.func, cst.Attribute) and call.func.attr.value in ASKS | SAME_TEXT
+        if targets and not about_text:
             return max(self._by_import(target, given) for target in targets)
         if isinstance(call.func, cst.Name):
             return self._by_name(call.func, given)
@@ -76,7 +77,7 @@ class Calls:
         return self._named(keyword)
 
     def _named(self, keyword: str | None) -> Use:
-        return Use.NAMED if keyword is not None and self.topic.names(keyword) else Use.UNKNOWN
+        return Use.NAMED if keyword is not None and self.flow.says(keyword) else Use.UNKNOWN
 
     def _member(self, name: str | None) -> Use:
         return self.flow.of_cell(Cell("member", name)) if name else Use.UNKNOWN

@@ -60,6 +60,10 @@ class Cells:
         """Return the cell of a parameter."""
         return Cell("variable", param.name.value, id(self.names.scopes[function]))
 
+    def is_global(self, cell: Cell) -> bool:
+        """Whether ``cell`` is a variable of the module."""
+        return cell.kind == "variable" and self._scopes[cell.scope].kind == "module"
+
     # Where a cell is read
 
     def reads(self, cell: Cell) -> list[cst.BaseExpression]:

@@ -27,10 +27,19 @@ class Flow:
 
     :param parameter_of: what is known of functions in other files: the name of the parameter at a
         position of the imported function, or None.
+    :param shared: names that hold such a value across the files of the project.
     """
 
-    def __init__(self, names: Names, kinds: Kinds, topic: Topic, parameter_of: ParameterOf) -> None:
+    def __init__(
+        self,
+        names: Names,
+        kinds: Kinds,
+        topic: Topic,
+        parameter_of: ParameterOf,
+        shared: frozenset[str] = frozenset(),
+    ) -> None:
         self.parameter_of = parameter_of
+        self.shared = shared
         self.names = names
         self.kinds = kinds
         self.topic = topic
@@ -182,6 +191,15 @@ class Flow:
 
     # Cells
 
+    def says(self, identifier: str) -> bool:
+        """Whether a member or a keyword is called like something that holds such a value."""
+        return self.topic.names(identifier) or identifier in self.shared
+
+    def _is_named(self, cell: Cell) -> bool:
+        if cell.kind == "variable" and not self.cells.is_global(cell):
+            return self.topic.names(cell.name)
+        return self.says(cell.name)
+
     def of_cell(self, cell: Cell) -> Use:
         """Return what the values of ``cell`` are used as, by its name and by all its uses.
 
@@ -195,7 +213,7 @@ class Flow:
             return Use.UNKNOWN
         outermost = not self._visited
         self._visited.add(cell)
-        use = Use.NAMED if self.topic.names(cell.name) else Use.UNKNOWN
+        use = Use.NAMED if self._is_named(cell) else Use.UNKNOWN
         for found in self._evidence(cell):
             if found is not Use.GUESS:  # a guess about a variable would be a guess too many
                 use = max(use, found)
@@ -215,6 +233,21 @@ class Flow:
                 yield self.source(value)
         for read in self.cells.reads(cell):
             yield self.use_of(read)
+
+    def is_in_sight(self, node: cst.CSTNode) -> bool:
+        """Whether it can be seen what ``node`` is given, or its name says so.
+
+        What is not in sight is converted elsewhere, or isn't: an imported variable, a parameter that
+        nothing is passed for here, a member that is set in another file.
+        """
+        cell = self.cells.of(node) if isinstance(node, (cst.Name, cst.Attribute, cst.Subscript)) else None
+        if cell is None or self._is_named(cell) or cell.name in ("type", *self.topic.attributes):
+            return True
+        if any(not isinstance(value, cst.Annotation) for value in self.cells.values(cell)):
+            return True
+        if cell.kind == "variable" and isinstance(node, cst.Name):
+            return all(binding.kind not in ("import", "star", "param") for binding in self.names.lookup(node))
+        return False
 
     # Backwards: what a value is
 
