@@ -38,6 +38,31 @@ def test_one_line_for_each_place(tmp_path, write, cli, monkeypatch):
     assert snapshot(tmp_path) == before
 
 
+def test_our_own_configuration_and_reports_are_no_use_of_cuda(tmp_path, write, cli):
+    write(tmp_path, {"pyproject.toml": "[tool.cuda2npu]\n", "a.py": SOURCE})
+    cli("convert", tmp_path / "a.py", "--in-place", "--report", tmp_path / "rep")
+    ran = cli("check", tmp_path)
+    assert (ran.code, ran.out) == (0, "")
+
+
+@pytest.mark.parametrize("sources", [(".",), ("run.sh",)])
+def test_a_script_that_mentions_cuda_is_named_unless_excluded(tmp_path, write, cli, monkeypatch, sources):
+    write(tmp_path, {"run.sh": "date\nCUDA_VISIBLE_DEVICES=0 date\nexport NCCL_DEBUG=INFO\n"})
+    monkeypatch.chdir(tmp_path)
+    ran = cli("check", *sources)
+    assert ran.code == 1
+    assert ran.out.startswith("run.sh:2:1: NPU903 ")
+    assert "2, 3" in ran.out
+    assert cli("check", *sources, "--exclude", "*.sh").out == ""
+
+
+def test_an_unused_suppression_is_named(tmp_path, write, cli):
+    write(tmp_path, {"a.py": "y = x.cpu()  # cuda2npu: ignore[NPU002]\n"})
+    ran = cli("check", tmp_path / "a.py")
+    assert "NPU902" in ran.out
+    assert ran.code == 0
+
+
 def test_quiet_has_the_places_but_no_sum(tmp_path, write, cli):
     ran = cli("check", write(tmp_path, {"a.py": SOURCE}), "-q")
     assert ran.out

@@ -33,6 +33,10 @@ def test_every_key(tmp_path):
     assert read.rules == (str(tmp_path / "our" / "rules.toml"), "/abs.toml")
 
 
+def test_the_version_goes_by_the_name_of_the_flag_too(tmp_path):
+    assert settings(tmp_path, 'torch = "2.6.0"\n').target.torch == "2.6.0"
+
+
 def test_flags_win(tmp_path):
     table = 'target-torch = "2.6.0"\nunsafe = true\nselect = ["NPU1"]\n'
     read = settings(tmp_path, table, torch="2.5.1", unsafe=False, select=("NPU2",), jobs=3)

@@ -61,6 +61,12 @@ def test_what_was_asked_for_by_name_is_never_left_out(tmp_path, write):
     assert found(tmp_path / ".tox" / "a.py")["a.py"].kind is Kind.PYTHON
 
 
+def test_a_named_file_that_may_mention_cuda_is_looked_at(tmp_path, write):
+    write(tmp_path, {"run.sh": "cuda"})
+    entry = found(tmp_path / "run.sh")["run.sh"]
+    assert (entry.kind, entry.status) == (Kind.DATA, None)
+
+
 def test_a_named_file_that_is_not_python_is_skipped(tmp_path, write):
     write(tmp_path, {"notes.txt": "cuda"})
     entry = found(tmp_path / "notes.txt")["notes.txt"]
@@ -74,7 +80,10 @@ def test_excluded_files_are_in_the_copy_but_not_converted(tmp_path, write):
     assert entries["third_party/b.py"].status is Status.SKIPPED
     assert entries["third_party/b.py"].reason == "excluded by the pattern /third_party/*"
     assert entries["third_party/keep.py"].kind is Kind.PYTHON
-    assert entries["third_party/x.bin"].status is None
+    assert (entries["third_party/x.bin"].status, entries["third_party/x.bin"].reason) == (
+        Status.UNCHANGED,
+        "",
+    )
     assert entries["a.py"].kind is Kind.PYTHON
 
 

@@ -101,6 +101,7 @@ def test_an_entry_is_as_the_schema_says():
                 "column": 1,
                 "end_line": 2,
                 "end_column": 22,
+                "token": "x = torch.cuda.stream",
                 "message": "won't run",
                 "advice": "do this",
             }

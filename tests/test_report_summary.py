@@ -21,7 +21,8 @@ OFFERED = Change("NPU202", Applicability.UNSAFE, False, 13, 23, "torch.cuda", "t
 
 
 def finding(severity: Severity, message: str = "this has no counterpart on an NPU", at: int = 13) -> Finding:
-    return Finding("NPU302", severity, at, at + 10, message)
+    advice = "Write it anew." if severity is Severity.MANUAL else ""
+    return Finding("NPU302", severity, at, at + 10, message, advice)
 
 
 def file(path: str, *findings: Finding, changes: tuple[Change, ...] = ()) -> FileResult:
@@ -168,10 +169,10 @@ def test_one_line_for_each_place_sorted():
     )
     assert list(lines(report)) == [
         "a.py:1:1: failed: line 1: bad",
-        "b.py:1:1: NPU101 to torch.npu",
-        "b.py:1:1: NPU302 won't run on the NPU: this has no counterpart on an NPU",
-        "b.py:2:1: NPU202 numerics (unsafe: applied with --unsafe)",
-        "b.py:2:1: NPU302 must be looked at: this has no counterpart on an NPU",
+        "b.py:1:1: NPU101 to torch.npu: torch.cuda -> torch.npu",
+        "b.py:1:1: NPU302 won't run on the NPU: this has no counterpart on an NPU: torch.cuda",
+        "b.py:2:1: NPU202 numerics: torch.cuda -> torch.npu (unsafe: applied with --unsafe)",
+        "b.py:2:1: NPU302 must be looked at: this has no counterpart on an NPU: torch.cuda. Write it anew.",
     ]
     assert list(failures(report)) == ["a.py:1:1: failed: line 1: bad"]
     assert summary_line(report) == "files: 3, to rewrite: 1, unsafe: 1, for you: 2, failed: 1"

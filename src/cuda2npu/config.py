@@ -13,6 +13,7 @@ from cuda2npu.settings import Settings, Target, UsageError
 
 # Key in the file -> the flag that it stands for, and the kind of its value.
 _KEYS: Mapping[str, tuple[str, type]] = {
+    "torch": ("torch", str),
     "target-torch": ("torch", str),
     "soc": ("soc", str),
     "select": ("select", list),

@@ -12,6 +12,7 @@ from pathlib import PurePath
 from cuda2npu.messages import say
 from cuda2npu.patterns import Matcher, matcher
 from cuda2npu.rewrite.change import Status
+from cuda2npu.rewrite.formats.mention import may_mention_cuda
 from cuda2npu.roots import Root
 
 MAX_MEGABYTES = 50
@@ -44,7 +45,8 @@ class Entry:
     :param path: what it is called in reports and in a copy: with ``/``, and relative unless the user
         named an absolute path outside of the working folder.
     :param source: where it lies on disk.
-    :param status: ``FAILED`` or ``SKIPPED`` where that is clear before any reading, with ``reason``.
+    :param status: ``FAILED`` or ``SKIPPED`` where that is clear before any reading, with ``reason``;
+        ``UNCHANGED`` for a file that isn't Python and is excluded.
     :param link: for a link, the target to write into a copy.
     """
 
@@ -67,6 +69,7 @@ def discover(roots: Iterable[Root], exclude: Sequence[str] = (), lang: str = "en
     Version control, caches, virtual environments and earlier reports are left out, unless a root
     is one. Links are never followed, unless a root is one. Python files that match ``exclude``
     are skipped: in a copy they are as they were, as are links that match it, wherever they lead.
+    Of other files that match, what they mention isn't said.
 
     :param exclude: patterns as in ``.gitignore``, relative to the root or to the working folder.
     :raises UsageError: for a pattern that is none.
@@ -97,7 +100,7 @@ class _Walk:
             entry = self._file(name, self.top, os.stat(self.top), pattern)
         except OSError as error:
             entry = self._unreadable(name, self.top, error)
-        if entry.kind is Kind.DATA and entry.status is None:
+        if entry.kind is Kind.DATA and entry.status is None and not may_mention_cuda(name):
             reason = say("not_python", self.lang)
             entry = Entry(name, self.top, Kind.DATA, Status.SKIPPED, reason)
         yield entry
@@ -144,7 +147,7 @@ class _Walk:
             reason = say("special", self.lang, what=what)
             return Entry(path, source, Kind.NOTHING, Status.SKIPPED, reason)
         if not _is_python(source):
-            return Entry(path, source, Kind.DATA)
+            return Entry(path, source, Kind.DATA, Status.UNCHANGED if pattern is not None else None)
         if pattern is not None:
             reason = say("excluded", self.lang, pattern=pattern)
             return Entry(path, source, Kind.DATA, Status.SKIPPED, reason)

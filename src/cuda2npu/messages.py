@@ -29,6 +29,24 @@ MESSAGES: Mapping[str, tuple[str, str]] = {
         "a fault in cuda2npu ({reason}); left as it is, please report it",
         "cuda2npu 内部错误（{reason}）；文件保持原样，请反馈",
     ),
+    "skip_file": (
+        "the file has the comment '# cuda2npu: skip-file'",
+        "文件中有注释 '# cuda2npu: skip-file'",
+    ),
+    "too_deep": ("an expression is nested too deeply to be analysed", "表达式嵌套过深，无法分析"),
+    "syntax_error": ("syntax error in line {line}, column {column}", "第 {line} 行第 {column} 列语法错误"),
+    "syntax_error_python_2": (
+        "syntax error in line {line}, column {column}; Python 2 code must be ported first",
+        "第 {line} 行第 {column} 列语法错误；Python 2 代码需先移植到 Python 3",
+    ),
+    "contradiction": (
+        "the changes of two rules contradict each other ({reason}); please report this",
+        "两条规则的修改互相冲突（{reason}）；请反馈",
+    ),
+    "would_not_compile": (
+        "the converted file would not compile; left as it is, please report this",
+        "转换后的文件无法编译；文件保持原样，请反馈",
+    ),
     # The summary at the end of a run.
     "title": (
         "cuda2npu {version}, target: torch {torch} on {soc}",
@@ -74,8 +92,14 @@ MESSAGES: Mapping[str, tuple[str, str]] = {
         "read the changes, then run the program on the NPU and compare its results.",
         "审阅改动，然后在 NPU 上运行程序并对比结果。",
     ),
+    "next_kept": (
+        "nothing to convert: the CUDA words were kept, switched off or excluded; report.json lists them.",
+        "无需转换：CUDA 字样均为有意保留、已关闭或已排除；详见 report.json。",
+    ),
     "next_nothing": ("nothing to do: no CUDA use was found.", "无需操作：未发现 CUDA 用法。"),
     # One line per place.
+    "line_change": ("{message}: {before} -> {after}", "{message}：{before} -> {after}"),
+    "line_finding": ("{severity}: {message}: {token}", "{severity}：{message}：{token}"),
     "line_unsafe": ("{message} (unsafe: applied with --unsafe)", "{message}（需确认：用 --unsafe 应用）"),
     "failed_line": ("failed: {reason}", "失败：{reason}"),
     "checked": (

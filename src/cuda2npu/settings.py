@@ -10,6 +10,10 @@ DEFAULT_TORCH = "2.7.1"
 DEFAULT_SOC = "ascend910b"
 SOCS = ("ascend910b", "ascend910_93", "ascend910a", "ascend310p", "ascend950")
 
+# The minor versions of torch_npu whose wheels the API tables were read from.
+OLDEST = (2, 1)
+NEWEST = (2, 14)
+
 _VERSION = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?(?:[.+]?[A-Za-z][\w.+]*)?")
 
 
@@ -31,8 +35,9 @@ class Target:
     def __post_init__(self) -> None:
         if not _VERSION.fullmatch(self.torch):
             raise UsageError(f"--torch {self.torch}: not a version; write for example {DEFAULT_TORCH}")
-        if self.version < (2, 1):
-            raise UsageError(f"--torch {self.torch}: torch_npu 2.1 is the oldest that is supported")
+        if not OLDEST <= self.version <= NEWEST:
+            known = " to ".join("{}.{}".format(*version) for version in (OLDEST, NEWEST))
+            raise UsageError(f"--torch {self.torch}: what torch_npu has is known for {known}")
         if self.soc not in SOCS:
             raise UsageError(f"--soc {self.soc}: unknown chip; one of {', '.join(SOCS)}")
 

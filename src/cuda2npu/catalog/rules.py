@@ -60,6 +60,11 @@ class Row:
     unless: Sequence[str] = ()
     note: Text = Text()
 
+    @property
+    def remark(self) -> Text:
+        """The note, unless it is about arguments: then it belongs to the calls that have them."""
+        return Text() if self.keywords or self.positional or self.lacks else self.note
+
     def holds_for(self, version: tuple[int, int]) -> bool:
         """Whether the mapping is right for this minor version of torch_npu."""
         return holds(self.torch_npu, version)

@@ -131,7 +131,7 @@ def _filter(settings: Settings, quiet: bool) -> dict[str, Any]:
     from cuda2npu.report.model import Report
     from cuda2npu.rewrite.change import Status
 
-    job.load_rules(settings.rules)
+    job.check_selection(settings, job.load_rules(settings.rules))
     data = sys.stdin.buffer.read()
     result = project.convert_one(data, "stdin.py", settings)
     sys.stdout.buffer.write(result.data if result.status is Status.CHANGED else data)

@@ -44,11 +44,12 @@ def run(
     from cuda2npu.report.patch import file_patch
     from cuda2npu.roots import surroundings
 
-    load_rules(settings.rules)  # so that a wrong file is one error now, and not one for every source
+    # So that what is wrong is one error now, and not one for every source.
+    check_selection(settings, load_rules(settings.rules))
     if folder is not None:
         report_folder.prepare(folder)
     entries = list(discover(roots, settings.exclude, settings.lang))
-    expected = sum(entry.kind is Kind.PYTHON or entry.status is not None for entry in entries)
+    expected = sum(entry.kind is Kind.PYTHON or bool(entry.reason) for entry in entries)
     report = Report(settings.target)
     patches: list[bytes] = []
     index = project.index(chain(discover(surroundings(roots)), entries))
@@ -79,6 +80,18 @@ def load_rules(extra: Sequence[str]) -> Mapping[str, Rule]:
         return load_catalog(extra).rules
     except CatalogError as error:
         raise UsageError(f"rules: {error}") from None
+
+
+def check_selection(settings: Settings, rules: Mapping[str, Rule]) -> None:
+    """Refuse a selection that no rule answers to: it would find nothing, and look like success.
+
+    :raises UsageError: for a code that isn't known. To ignore a family that has no rules yet is fine.
+    """
+    for option, codes in (("select", settings.select), ("ignore", settings.ignore)):
+        for code in codes:
+            family = option == "ignore" and len(code) <= len("NPU4")
+            if not family and not any(rule.startswith(code) for rule in rules):
+                raise UsageError(f"{option} {code}: there is no such rule; `cuda2npu rule` lists them")
 
 
 def sum_up(

@@ -28,9 +28,17 @@ def adapt_arguments(unit: Unit, call: cst.Call, mapping: Mapping, group: str) ->
         if arg.keyword is not None:
             name = row.keywords.get(arg.keyword.value)
             if name is not None:
-                unit.replace(code, unit.spans[arg.keyword], name, at=call, npu=False, group=group, site=False)
+                span = unit.spans[arg.keyword]
+                unit.replace(code, span, name, at=call, npu=False, note=row.note, group=group, site=False)
         elif position in row.positional and not arg.star:
             start = Span(span.start, span.start)
             unit.replace(
-                code, start, f"{row.positional[position]}=", at=call, npu=False, group=group, site=False
+                code,
+                start,
+                f"{row.positional[position]}=",
+                at=call,
+                npu=False,
+                note=row.note,
+                group=group,
+                site=False,
             )

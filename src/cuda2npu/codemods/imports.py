@@ -78,7 +78,7 @@ class Imports(Codemod):
     def move_plain(self, node: cst.Import, alias: cst.ImportAlias, mapping: Mapping) -> None:
         """``import torch.cuda`` binds the name torch, which has to stay bound."""
         span = self.spans[alias.name]
-        code, note = mapping.rule.code, mapping.row.note
+        code, note = mapping.rule.code, mapping.row.remark
         if len(node.names) > 1 or not self.torch_is_imported_before(alias):
             self.unit.replace(code, span, "torch", at=alias.name, note=note)
         elif self.unit.replace(code, span, "torch_npu", at=alias.name, npu=False, note=note):
@@ -97,7 +97,7 @@ class Imports(Codemod):
             self.add_npu_import(node, binding, mapping)
             return
         span, to = self.spans[alias.name], importable(mapping.to)
-        code, note, group = mapping.rule.code, mapping.row.note, f"import:{self.spans[node].start}"
+        code, note, group = mapping.rule.code, mapping.row.remark, f"import:{self.spans[node].start}"
         if self.unit.replace(code, span, to, at=alias, npu=False, note=note, group=group):
             self.unit.plans[binding] = ImportPlan(binding.name, mapping.to)
 
@@ -162,7 +162,7 @@ class Imports(Codemod):
         self, node: cst.ImportFrom, module: cst.BaseExpression, home: str, moves: list[Move], group: str
     ) -> bool:
         """All names go to one module: change its name, and those of the names that differ."""
-        notes = [move.mapping.row.note for move in moves if move.mapping.row.note.en]
+        notes = [move.mapping.row.remark for move in moves if move.mapping.row.remark.en]
         rule, note = moves[0].mapping.rule.code, notes[0] if notes else None
         if not self.unit.replace(rule, self.spans[module], home, at=node, npu=False, note=note, group=group):
             return False

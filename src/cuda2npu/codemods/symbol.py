@@ -159,7 +159,7 @@ class Symbol(Codemod):
             old, new = old[:-1], new[:-1]
         nodes: list[cst.Name] = [root, *(attribute.attr for attribute in taken)][: len(old)]
         span = Span(self.spans[root].start, self.spans[nodes[-1]].end)
-        note, code = mapping.row.note, mapping.rule.code
+        note, code = mapping.row.remark, mapping.rule.code
         npu = _NEEDS_NPU.search(mapping.to) is not None
         part = taken[-1] if taken else root
         if self.unit.text[span.start : span.end] == ".".join(old) or len(old) != len(new):

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from cuda2npu.messages import say
 from cuda2npu.report.model import Json
 
+_MOST_CHARACTERS = 60
+
 
 def lines(document: Json, lang: str = "en") -> Iterator[str]:
     """Yield ``path:line:column: RULE message`` for every change and finding, sorted by place.
@@ -38,7 +40,16 @@ def summary_line(document: Json, lang: str = "en") -> str:
 def _text(place: Json, lang: str) -> str:
     message: str = place["message"]
     if "severity" in place:
-        return f"{say(place['severity'], lang)}: {message}"
-    if not place["applied"]:
-        return say("line_unsafe", lang, message=message)
-    return message
+        severity = say(place["severity"], lang)
+        line = say("line_finding", lang, severity=severity, message=message, token=_short(place["token"]))
+        return f"{line}. {place['advice']}" if place["advice"] else line
+    line = say(
+        "line_change", lang, message=message, before=_short(place["before"]), after=_short(place["after"])
+    )
+    return line if place["applied"] else say("line_unsafe", lang, message=line)
+
+
+def _short(text: str) -> str:
+    """Return the first line of a piece of code, cut off where it is long."""
+    first = (text.strip().splitlines() or [""])[0]
+    return first if len(first) <= _MOST_CHARACTERS else f"{first[:_MOST_CHARACTERS]}…"

@@ -110,6 +110,7 @@ def _finding(finding: Finding, at: Positions, ids: _Ids) -> Json:
         "rule": finding.rule,
         "severity": finding.severity.value,
         **_span(finding.start, finding.end, at),
+        "token": at.text[finding.start : finding.end],
         "message": finding.message,
         "advice": finding.advice,
     }

@@ -40,7 +40,9 @@ def _next(total: Json, written: bool) -> str:
         return "next_dry"
     if total["severity"]["blocker"] or total["severity"]["manual"]:
         return "next_person"
-    return "next_read" if total["sites"] else "next_nothing"
+    if total["sites"]:
+        return "next_read"
+    return "next_kept" if total["kept"] or total["skipped"] else "next_nothing"
 
 
 class _Summary:

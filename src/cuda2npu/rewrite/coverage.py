@@ -41,6 +41,16 @@ def keep_the_rest(unit: Unit) -> None:
                 unit.keep(part, _reason(unit, node))
 
 
+def report_unused_suppressions(unit: Unit) -> None:
+    """Name the comments that switch nothing off: the rule doesn't apply there, or there is no such rule."""
+    if unit.settings.select or unit.settings.ignore:
+        return  # another run may need them
+    for unused in unit.suppressions.unused:
+        rule = unit.catalog.rules["NPU902"]
+        summary, advice = unit.say(rule.summary), unit.say(rule.advice)
+        unit.findings.append(Finding(rule.code, rule.severity, unused.start, unused.end, summary, advice))
+
+
 def _tokens(unit: Unit) -> Iterator[cst.CSTNode]:
     for node in unit.names.parents:
         if not isinstance(node, (cst.Name, cst.SimpleString, cst.FormattedStringText)):

@@ -17,9 +17,10 @@ from cuda2npu.catalog.rules import load_catalog
 from cuda2npu.codemods import CODEMODS
 from cuda2npu.codemods.base import Codemod
 from cuda2npu.codemods.device_number import NUMBERS_MEAN_NPU
+from cuda2npu.messages import say
 from cuda2npu.rewrite.change import FileResult, Status, apply
 from cuda2npu.rewrite.coherence import offer_incoherent_guards
-from cuda2npu.rewrite.coverage import keep_the_rest
+from cuda2npu.rewrite.coverage import keep_the_rest, report_unused_suppressions
 from cuda2npu.rewrite.index import ProjectIndex
 from cuda2npu.rewrite.limits import TooDeepError, check_depth
 from cuda2npu.rewrite.names import Names
@@ -54,7 +55,7 @@ def convert(data: bytes, path: str, settings: Settings, index: ProjectIndex) -> 
         return FileResult(path, Status.FAILED, error=str(error))
     suppressions = Suppressions(source.text)
     if suppressions.skip_file:
-        reason = "the file has the comment '# cuda2npu: skip-file'"
+        reason = say("skip_file", settings.lang)
         return FileResult(path, Status.SKIPPED, source.encoding, reason, source.text)
     try:
         with _room_to_recurse():
@@ -64,7 +65,7 @@ def convert(data: bytes, path: str, settings: Settings, index: ProjectIndex) -> 
     except _RefusedError as refused:
         return FileResult(path, Status.FAILED, source.encoding, str(refused), source.text)
     except RecursionError:
-        reason = "an expression is nested too deeply to be analysed"
+        reason = say("too_deep", settings.lang)
         return FileResult(path, Status.FAILED, source.encoding, reason, source.text)
 
 
@@ -87,7 +88,7 @@ def _analyse(
         module = cst.parse_module(text)
         spans = Spans(module, text)
     except cst.ParserSyntaxError as error:
-        raise _RefusedError(_explain(error, text)) from None
+        raise _RefusedError(_explain(error, text, settings.lang)) from None
     except (TooDeepError, ValueError) as error:
         raise _RefusedError(str(error)) from None
     names = Names(module, posixpath.dirname(path).replace("/", "."))
@@ -110,6 +111,7 @@ def _run(unit: Unit) -> None:
         codemod.finish()
     offer_incoherent_guards(unit)
     insert_imports(unit)
+    report_unused_suppressions(unit)
     keep_the_rest(unit)
 
 
@@ -126,11 +128,9 @@ def _result(unit: Unit, source: Source, data: bytes) -> FileResult:
         new = apply(source.text, applied)
         new_data = source.encode(new) if applied else data
     except ValueError as error:  # UnicodeEncodeError is one, too
-        raise _RefusedError(
-            f"the changes of two rules contradict each other ({error}); please report this"
-        ) from None
+        raise _RefusedError(say("contradiction", unit.settings.lang, reason=error)) from None
     if applied and _compiles(data) and not _compiles(new_data):
-        raise _RefusedError("the converted file would not compile; please report this")
+        raise _RefusedError(say("would_not_compile", unit.settings.lang))
     return FileResult(
         unit.path,
         Status.CHANGED if applied else Status.UNCHANGED,
@@ -155,7 +155,8 @@ def _compiles(data: bytes) -> bool:
     return True
 
 
-def _explain(error: cst.ParserSyntaxError, text: str) -> str:
+def _explain(error: cst.ParserSyntaxError, text: str, lang: str) -> str:
     line = text.split("\n")[error.raw_line - 1].strip()[:60] if error.raw_line else ""
-    hint = "; Python 2 code must be ported first" if re.match(r"(print|exec)\s+[^(=\s]", line) else ""
-    return f"syntax error in line {error.raw_line}, column {error.raw_column + 1}{hint}"
+    python_2 = re.match(r"(print|exec)\s+[^(=\s]", line) is not None
+    key = "syntax_error_python_2" if python_2 else "syntax_error"
+    return say(key, lang, line=error.raw_line, column=error.raw_column + 1)

@@ -10,10 +10,11 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-_LITERAL = rb"""["'](?:cuda(?::\d+)?|nccl)["']"""
-# where = "cuda", where: str = "cuda", {"where": "cuda"}, Settings(where="cuda")
-_GIVEN = re.compile(rb"""(\w+)["']?[ \t]*(?::[ \t]*[\w.]+[ \t]*)?[=:][ \t]*""" + _LITERAL)
-_OPTION = re.compile(rb"""["']--([\w-]+)["'][^()]*?""" + _LITERAL)
+_LITERAL = re.compile(rb"""["'](?:cuda(?::\d+)?|nccl)["']""")
+# What stands before it in: where = "cuda", where: str = "cuda", {"where": "cuda"}, Settings(where="cuda")
+_GIVEN = re.compile(rb"""(\w+)["']?[ \t]*(?::[ \t]*[\w.]+[ \t]*)?[=:][ \t]*\Z""")
+_OPTION = re.compile(rb"""add_argument\([^()]*?["']--([\w-]+)["'][^()]*\Z""")
+_WINDOW = 400  # bytes before a literal that are looked at
 # .to(settings.where), device=cfg["where"], torch.device(WHERE)
 _PLACED = re.compile(
     rb"""(?:\.to\(|\b(?:device|map_location|backend)[ \t]*=|\b(?:torch\.device|init_process_group)\()[ \t]*"""
@@ -33,10 +34,14 @@ class SharedNames:
 
         :param imported: names that the file imports from other files of the project.
         """
-        for match in _GIVEN.finditer(data):
-            self.given.add(match[1].decode())
-        for match in _OPTION.finditer(data):
-            self.given.add(match[1].decode().replace("-", "_"))
+        for literal in _LITERAL.finditer(data):
+            before = data[max(literal.start() - _WINDOW, 0) : literal.start()]
+            given = _GIVEN.search(before, max(len(before) - 80, 0))
+            if given is not None:
+                self.given.add(given[1].decode())
+            option = _OPTION.search(before, max(before.rfind(b"add_argument("), 0))
+            if option is not None:
+                self.given.add(option[1].decode().replace("-", "_"))
         own = set(imported)
         for match in _PLACED.finditer(data):
             path, key = match[1].decode(), match[2]

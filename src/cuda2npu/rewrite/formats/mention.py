@@ -10,6 +10,10 @@ from cuda2npu.rewrite.words import CUDA_WORD
 from cuda2npu.settings import Settings
 
 RULE = "NPU903"
+_MOST_WORDS = 200
+_MOST_LINES = 10
+_OWN_NAME = re.compile(r"cuda2npu", re.I)  # our own configuration is no use of CUDA
+_OWN_REPORT = "cuda2npu-report/"
 MAX_SIZE = 1 << 20  # bytes; configurations and scripts are smaller, data sets aren't
 
 _NAMES = re.compile(
@@ -27,14 +31,18 @@ def may_mention_cuda(path: str) -> bool:
 def mention(data: bytes, path: str, settings: Settings) -> FileResult | None:
     """Return a result with one finding if the file has a CUDA word, else None."""
     text = data.decode("utf-8", "replace") if b"\0" not in data else ""
-    lines = [match.start() for match in CUDA_WORD.finditer(text)]
-    rule = load_catalog(settings.rules).rules[RULE]
-    if not lines or not settings.selects(RULE, rule.default):
+    if _OWN_REPORT in text[:200]:
         return None
-    start = text.rfind("\n", 0, lines[0]) + 1
-    end = text.find("\n", lines[0])
-    count = len({text.count("\n", 0, offset) for offset in lines}) if len(lines) < 1000 else len(lines)
-    message = f"{rule.summary.in_language(settings.lang)}: {count}"
+    found = [match.start() for match in CUDA_WORD.finditer(text) if not _OWN_NAME.match(text, match.start())]
+    rule = load_catalog(settings.rules).rules[RULE]
+    if not found or not settings.selects(RULE, rule.default):
+        return None
+    start = text.rfind("\n", 0, found[0]) + 1
+    end = text.find("\n", found[0])
+    lines = sorted({text.count("\n", 0, offset) + 1 for offset in found[:_MOST_WORDS]})
+    more = ", …" if len(lines) > _MOST_LINES or len(found) > _MOST_WORDS else ""
+    numbers = ", ".join(map(str, lines[:_MOST_LINES])) + more
+    message = f"{rule.summary.in_language(settings.lang)} {numbers}"
     advice = rule.advice.in_language(settings.lang)
     finding = Finding(RULE, rule.severity, start, end if end >= 0 else len(text), message, advice)
     return FileResult(path, Status.UNCHANGED, "utf-8", text=text, findings=[finding])
