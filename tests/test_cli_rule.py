@@ -92,9 +92,10 @@ def test_an_unknown_rule(cli, extra, code, hint):
     assert hint in ran.err
 
 
-def test_a_wrong_rule_file(cli, tmp_path):
+@pytest.mark.parametrize("text", ["[[rule]]\ncode = 'NPU1'\n", "[[rules]]\ncode = 'NPU1'\n", "foo = 1\n"])
+def test_a_wrong_rule_file(cli, tmp_path, text):
     path = tmp_path / "bad.toml"
-    path.write_text("[[rule]]\ncode = 'NPU1'\n")
+    path.write_text(text)
     ran = cli("rule", "--rules", path)
     assert (ran.code, len(ran.err.splitlines())) == (2, 1)
     assert str(path) in ran.err

@@ -60,8 +60,10 @@ MESSAGES: Mapping[str, tuple[str, str]] = {
     "sites": ("CUDA uses found", "发现的 CUDA 用法"),
     "safe": ("rewritten, safe", "已改写（安全）"),
     "unsafe": ("rewritten, unsafe", "已改写（需确认）"),
+    "would_safe": ("to rewrite, safe", "可改写（安全）"),
+    "would_unsafe": ("to rewrite, unsafe", "可改写（需确认）"),
     "offered": ("unsafe, shown but not applied", "需确认，仅展示未应用"),
-    "offered_hint": ("read them, then use --unsafe", "审阅后可用 --unsafe 应用"),
+    "offered_hint": ("see `cuda2npu check`, then use --unsafe", "用 cuda2npu check 查看，再用 --unsafe"),
     "person": ("left to a person", "需人工处理"),
     "blocker": ("won't run on the NPU", "在 NPU 上无法运行"),
     "manual": ("must be looked at", "需要检查"),
@@ -85,8 +87,8 @@ MESSAGES: Mapping[str, tuple[str, str]] = {
         "用 --diff 查看改动；用 -o OUT 或 --in-place 写入。",
     ),
     "next_person": (
-        "go through the places above; `cuda2npu rule CODE` explains a rule.",
-        "逐一处理上述位置；`cuda2npu rule 规则编号` 可查看说明。",
+        "do what `cuda2npu check` lists for you; `cuda2npu rule CODE` says why.",
+        "逐一处理需人工处理的位置：cuda2npu check 列出全部，cuda2npu rule 说明原因。",
     ),
     "next_read": (
         "read the changes, then run the program on the NPU and compare its results.",

@@ -133,6 +133,9 @@ class Catalog:
     torch_family: frozenset[str]
 
 
+_TABLES = {"rule", "notes", "reasons", "packages"}
+
+
 def load_catalog(extra: Iterable[str] = ()) -> Catalog:
     """Read the rules of the package and those of the files named in ``extra``.
 
@@ -152,6 +155,8 @@ def _load(extra: tuple[str, ...]) -> Catalog:
             document = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
             raise CatalogError(f"{where}: {error}") from None
+        if unknown := set(document) - _TABLES:
+            raise CatalogError(f"{where}: unknown table {', '.join(sorted(unknown))}; there is [[rule]]")
         reasons.update({key: Text(**value) for key, value in document.get("reasons", {}).items()})
         for kind, names in packages.items():
             names.update(document.get("packages", {}).get(kind, ()))

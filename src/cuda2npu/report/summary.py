@@ -63,8 +63,8 @@ class _Summary:
             ("  ", "skipped", total["skipped"], ""),
             ("  ", "failed", total["failed"], ""),
             ("", "sites", total["sites"], ""),
-            ("  ", "safe", total["safe"], ""),
-            ("  ", "unsafe", total["unsafe"], ""),
+            ("  ", "safe" if written else "would_safe", total["safe"], ""),
+            ("  ", "unsafe" if written else "would_unsafe", total["unsafe"], ""),
             ("  ", "offered", total["offered"], "offered_hint"),
             ("  ", "person", sum(total["severity"].values()), ""),
             *(("    ", severity, count, "") for severity, count in total["severity"].items()),
@@ -72,7 +72,7 @@ class _Summary:
         ]
         labels = pad([indent + say(key, lang) for indent, key, _, _ in rows])
         for label, (_, key, count, hint) in zip(labels, rows):
-            if count or key not in ("unsafe", "skipped"):
+            if count or key not in ("unsafe", "would_unsafe", "skipped"):
                 after = f"  {say(hint, lang)}" if hint and count else ""
                 self.page.line(f"{label} {count:6}{after}")
 

@@ -50,6 +50,11 @@ class Guards:
             child = parent
         return False
 
+    def is_replaced(self, node: cst.CSTNode) -> bool:
+        """Whether ``node`` is the old word in ``name.replace("cuda", "npu")``."""
+        call = self.names.enclosing(node, cst.Call)
+        return call is not None and (dotted(call.func) or "").endswith(".replace")
+
     def _mentions_npu(self, node: cst.CSTNode) -> bool:
         return _NPU.search(self.spans.text(node)) is not None
 

@@ -189,7 +189,7 @@ class Unit:
             self.keep(span, "suppressed", rule.code)
             return False
         if self.guards.has_npu_branch(at):
-            self.keep(span, "npu-branch", rule.code)
+            self.keep(span, "old-word" if self.guards.is_replaced(at) else "npu-branch", rule.code)
             return False
         return True
 
