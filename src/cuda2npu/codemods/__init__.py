@@ -14,10 +14,12 @@ from cuda2npu.codemods.device_string import DeviceString
 from cuda2npu.codemods.device_text import DeviceText
 from cuda2npu.codemods.environment import Environment
 from cuda2npu.codemods.imports import Imports
+from cuda2npu.codemods.is_cuda import IsCuda
 from cuda2npu.codemods.legacy_constructor import LegacyConstructor
 from cuda2npu.codemods.member_name import MemberName
 from cuda2npu.codemods.method import Method
 from cuda2npu.codemods.out_of_memory_text import OutOfMemoryText
+from cuda2npu.codemods.own_members import OwnDefinition
 from cuda2npu.codemods.package_import import PackageImport, ProviderName
 from cuda2npu.codemods.result_member import ResultMember
 from cuda2npu.codemods.start_method import StartMethod
@@ -31,7 +33,9 @@ CODEMODS: tuple[type[Codemod], ...] = (
     LegacyConstructor,
     ResultMember,
     Symbol,
+    OwnDefinition,
     Method,
+    IsCuda,
     DefaultDevice,
     DeviceNumber,
     AttributeName,
