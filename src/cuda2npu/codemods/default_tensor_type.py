@@ -11,6 +11,7 @@ from cuda2npu.rewrite.tree import dotted, string_value
 from cuda2npu.rewrite.unit import Unit
 
 RULE = "NPU010"
+ELSEWHERE = "NPU020"
 FUNCTION = "torch.set_default_tensor_type"
 # The dtype of each legacy type, as torch.tensortype documents it.
 _DTYPES = {
@@ -65,7 +66,8 @@ class DefaultTensorType(Codemod):
             after = f"{parts[0]}{place.break_line}{parts[1]}"
         else:
             after = f"({', '.join(parts)})"
-        self.unit.replace(RULE, self.spans[node], after, at=node)
+        if self.unit.replace(RULE, self.spans[node], after, at=node):
+            self.unit.report(ELSEWHERE, node)
 
     def torch_of(self, node: cst.Call) -> str | None:
         """Return the name by which ``node`` reaches torch."""
