@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -62,13 +63,15 @@ def process() -> Callable[..., subprocess.Popen[str]]:
 
     def start(*arguments: object, **options: object) -> subprocess.Popen[str]:
         command = [sys.executable, "-m", "cuda2npu", *map(str, arguments)]
-        # A session of its own, so that an interrupt reaches its workers and not these tests.
+        # A session of its own, so that an interrupt reaches its workers and not these tests; and a
+        # shell that runs the tests in the background lets them ignore interrupts.
         return subprocess.Popen(
             command,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
             start_new_session=True,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
             env={**os.environ, "PYTHONUTF8": "1"},
             **options,  # type: ignore[call-overload]
         )
