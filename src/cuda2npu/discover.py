@@ -182,6 +182,11 @@ class _Walk:
         return Entry(path, source, Kind.NOTHING, Status.FAILED, reason)
 
 
+def is_excluded(entry: Entry) -> bool:
+    """Whether an entry is a Python file that the user has excluded."""
+    return entry.status is Status.SKIPPED and entry.kind is Kind.DATA and _is_python(entry.source)
+
+
 def _is_python(source: str) -> bool:
     """Whether the file has a Python suffix, or none and a first line that asks for Python."""
     suffix = os.path.splitext(source)[1]

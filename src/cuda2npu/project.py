@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Callable
 
 from cuda2npu import workers
-from cuda2npu.discover import Entry, Kind
+from cuda2npu.discover import Entry, Kind, is_excluded
 from cuda2npu.messages import say
 from cuda2npu.rewrite.change import FileResult, Status
 from cuda2npu.rewrite.formats.mention import MAX_SIZE, may_mention_cuda, mention
@@ -19,8 +19,9 @@ from cuda2npu.writing import Writer
 
 def index(entries: Iterable[Entry]) -> ProjectIndex:
     """Return what the Python files among ``entries`` define."""
-    python = {entry.source: entry for entry in entries if entry.kind is Kind.PYTHON}
-    return build_index((entry.relative_path, _reader(entry)) for entry in python.values())
+    python = {entry.source: entry for entry in entries if entry.kind is Kind.PYTHON or is_excluded(entry)}
+    fixed = frozenset(entry.relative_path for entry in python.values() if is_excluded(entry))
+    return build_index(((entry.relative_path, _reader(entry)) for entry in python.values()), fixed)
 
 
 def _reader(entry: Entry) -> Callable[[], bytes]:

@@ -37,7 +37,10 @@ class DefaultTensorType(Codemod):
         text = string_value(value)
         names = {text} if text is not None else self.names.qualified(value)
         cuda = [name for name in names if name.startswith("torch.cuda.")]
-        if cuda:
+        if cuda and (len(names) > 1 or self.is_chosen(value)):
+            self.claim(value)
+            self.unit.report(RULE, node)
+        elif cuda:
             self.claim(value)
             self.to_cuda.append(node)
             self.replace(node, _DTYPES.get(cuda[0].rpartition(".")[2]))
@@ -45,6 +48,13 @@ class DefaultTensorType(Codemod):
             self.to_cpu.append(node)
         else:  # a variable: which type it is can't be seen
             self.unit.report(RULE, node)
+
+    def is_chosen(self, value: cst.BaseExpression) -> bool:
+        """Whether the type comes from a variable that a condition decides about."""
+        bindings = self.names.lookup(value) if isinstance(value, cst.Name) else []
+        return len(bindings) > 1 or any(
+            isinstance(b.value, (cst.IfExp, cst.BooleanOperation)) for b in bindings
+        )
 
     def claim(self, value: cst.BaseExpression) -> None:
         """No other codemod is to rename the type: torch_npu doesn't take it here."""

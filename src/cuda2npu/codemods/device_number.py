@@ -7,6 +7,7 @@ import re
 import libcst as cst
 
 from cuda2npu.codemods.base import Codemod
+from cuda2npu.rewrite.kinds import Kind
 from cuda2npu.rewrite.spans import Span
 from cuda2npu.rewrite.tree import argument
 
@@ -31,6 +32,8 @@ class DeviceNumber(Codemod):
             return
         places = isinstance(node.func, cst.Attribute) and node.func.attr.value == "to"
         makes = "torch.device" in self.names.qualified(node.func) and len(node.args) == 1
+        if places and isinstance(node.func, cst.Attribute):
+            places = self.unit.kinds.of(node.func.value).kind in (Kind.TORCH, Kind.UNKNOWN)
         if node.args and (places or makes):
             self.number(node.args[0])
         elif any(name.startswith("torch.") for name in self.names.qualified(node.func)):

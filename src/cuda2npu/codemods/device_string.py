@@ -22,7 +22,7 @@ PIECES = "NPU017"
 OPTION = "NPU011"
 
 # "cuda", "cuda:0", and what a number is put into: "cuda:", "cuda:%d", "cuda:{}".
-_DEVICE = re.compile(r"cuda(?::(?:\d+|%[ds]|\{[^{}]*\})?)?")
+_DEVICE = re.compile(r"cuda(?::(?:\d+|%[dis]|\{[^{}]*\})?)?")
 # "nccl", and "cpu:gloo,cuda:nccl".
 _BACKENDS = re.compile(r"nccl|(?:\w+:\w+,)*cuda:nccl(?:,\w+:\w+)*")
 _TENSOR_TYPE = re.compile(r"torch\.cuda\.[A-Z]\w*(?:Tensor|Storage)")

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
+
 import libcst as cst
 
 from cuda2npu.codemods.base import Codemod
 from cuda2npu.rewrite.flow import Use
 from cuda2npu.rewrite.spans import Span
-from cuda2npu.rewrite.tree import start_of_text, string_value, written
+from cuda2npu.rewrite.tree import dotted, start_of_text, string_value
 
 RULE = "NPU006"
+PATTERN = "NPU017"
+_PATTERN = re.compile(r"\bcuda\b(?!\.\w)")  # the word itself, and no file name such as cuda.h
 # re function -> position of the text that it looks at.
 _LOOKS_AT = {f"re.{name}": 1 for name in ("match", "search", "fullmatch", "findall", "finditer", "split")}
 _LOOKS_AT.update({"re.sub": 2, "re.subn": 2})
@@ -21,39 +25,71 @@ class DeviceText(Codemod):
     def visit_Slice(self, node: cst.Slice) -> None:
         """``int(device[5:])``, ``device[:4] == "cuda"``, ``device[len("cuda:"):]``."""
         subscript = self.names.enclosing(node, cst.Subscript)
-        if subscript is None or not self.is_text(subscript):
+        if subscript is None or not (self.is_text(subscript) or self.holds_text(subscript.value)):
             return
-        if self.unit.devices.source(subscript.value) is not Use.PROVEN:
+        use = self.unit.devices.source(subscript.value)
+        if use not in (Use.PROVEN, Use.NAMED):
             return
         for bound in (node.lower, node.upper):
             if isinstance(bound, cst.Integer) and bound.value in ("4", "5"):  # len("cuda"), len("cuda:")
                 self.unit.replace(RULE, self.spans[bound], str(int(bound.value) - 1), at=bound, npu=False)
             elif isinstance(bound, cst.Call) and len(bound.args) == 1:
-                self.rename(bound.args[0].value, Use.PROVEN)
+                self.rename(bound.args[0].value, use)
 
     def is_text(self, node: cst.Subscript) -> bool:
         """Whether what is cut out is used as a text; a list of devices is cut in the same way."""
         parent = self.names.parents[node]
+        if isinstance(parent, cst.BooleanOperation):  # int(device[5:] or 0)
+            parent = self.names.parents[parent]
         call = self.names.parents.get(parent)
         if isinstance(parent, cst.Arg) and isinstance(call, cst.Call):
             return isinstance(call.func, cst.Name) and call.func.value == "int"
         if isinstance(parent, cst.Comparison):
-            return any(string_value(target.comparator) is not None for target in parent.comparisons)
-        return False
+            return any(map(self.has_text, (target.comparator for target in parent.comparisons)))
+        return isinstance(parent, cst.FormattedStringExpression)
+
+    def has_text(self, node: cst.BaseExpression) -> bool:
+        """Whether a value that is compared with is a text, or a choice of texts."""
+        if isinstance(node, (cst.Tuple, cst.List, cst.Set)):
+            return any(string_value(element.value) is not None for element in node.elements)
+        return string_value(node) is not None
+
+    def holds_text(self, node: cst.BaseExpression) -> bool:
+        """Whether what is cut is the name of a device: made by ``str``, or a variable that is given one."""
+        if isinstance(node, cst.Call):
+            return dotted(node.func) == "str"
+        cells = self.unit.devices.cells
+        cell = cells.of(node) if isinstance(node, (cst.Name, cst.Attribute)) else None
+        texts = (cst.SimpleString, cst.FormattedString, cst.ConcatenatedString)
+        return cell is not None and any(
+            isinstance(value, texts) or (isinstance(value, cst.Call) and dotted(value.func) == "str")
+            for value in cells.values(cell)
+        )
 
     def visit_Call(self, node: cst.Call) -> None:
-        """``re.match(r"cuda:(\\d+)", device)``."""
-        for name in self.names.qualified(node.func) & _LOOKS_AT.keys():
-            position = _LOOKS_AT[name]
-            if len(node.args) > position:
+        """``re.match(r"cuda:(\\d+)", device)``, ``re.compile("^cuda")``."""
+        for name in self.names.qualified(node.func):
+            position = _LOOKS_AT.get(name, 0)
+            if position and len(node.args) > position:
                 self.rename(node.args[0].value, self.unit.devices.source(node.args[position].value))
+            elif name == "re.compile" and node.args and self.unit.uses_torch:
+                self.report(node.args[0].value)
+
+    def report(self, text: cst.BaseExpression) -> None:
+        """A pattern that is made in one place and used in another."""
+        if (
+            isinstance(text, cst.SimpleString)
+            and _PATTERN.search(text.value)
+            and text not in self.unit.claimed
+        ):
+            self.unit.claimed.add(text)
+            self.unit.report(PATTERN, text)
 
     def rename(self, text: cst.BaseExpression, use: Use) -> None:
-        value = written(text) if isinstance(text, cst.SimpleString) else None
-        if not isinstance(text, cst.SimpleString) or value is None or value.count("cuda") != 1:
+        if not isinstance(text, cst.SimpleString) or "b" in text.prefix or text.raw_value.count("cuda") != 1:
             return
         if use in (Use.PROVEN, Use.NAMED):
             self.unit.claimed.add(text)
-            start = self.spans[text].start + start_of_text(text) + value.index("cuda")
+            start = self.spans[text].start + start_of_text(text) + text.raw_value.index("cuda")
             unsafe = use is not Use.PROVEN
             self.unit.replace(RULE, Span(start, start + 4), "npu", at=text, npu=False, unsafe=unsafe)

@@ -38,7 +38,7 @@ class IsCuda(Codemod):
         own = self.is_own_flag(node) if member is None else not member.moves
         if own or self.is_given_by_keyword(node) or isinstance(parent, (cst.AssignTarget, cst.AnnAssign)):
             self.unit.keep(node.attr, "own-member")
-        elif known.kind in (Kind.FOREIGN, Kind.OWN, Kind.MODULE):
+        elif member is None and known.kind in (Kind.FOREIGN, Kind.OWN, Kind.MODULE):
             self.unit.keep(node.attr, "foreign-object")
         else:
             self.script.rename(node, RULE, "is_npu")

@@ -30,7 +30,10 @@ class MemberName(Codemod):
         name = (dotted(node.func) or "").rpartition(".")[2]
         if name in _TAKES_DOTTED and node.args:
             self.dotted_name(node, name)
-        if name == "object" and len(node.args) >= 2:  # mock.patch.object
+        patches = name == "object" or (
+            name in ("setattr", "delattr") and isinstance(node.func, cst.Attribute)
+        )
+        if patches and len(node.args) >= 2:  # mock.patch.object, monkeypatch.setattr
             self.member(node)
         if self.names.qualified(node.func) & _MAKE_READER and node.args:
             self.reader(node)

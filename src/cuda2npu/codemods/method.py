@@ -139,6 +139,8 @@ class Method(Codemod):
         if member is not None:
             return member.moves
         parent = self.names.parents[node]
+        if isinstance(node.value, cst.Call) and dotted(node.value.func) == "super":
+            return True
         is_mock = isinstance(parent, cst.Attribute) and _MOCKED.match(parent.attr.value) is not None
         return known.kind is Kind.TORCH or is_mock or self.stands_beside_cpu(node)
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cached_property
 
 import libcst as cst
 
 from cuda2npu.codemods.base import Codemod
 from cuda2npu.rewrite.kinds import Known
 from cuda2npu.rewrite.members import COUNTERPART, Member, class_members
+from cuda2npu.rewrite.tree import dotted
 from cuda2npu.rewrite.unit import Unit
 
 RULE = "NPU009"
@@ -26,18 +28,34 @@ class OwnMembers:
     def of(self, node: cst.Attribute, known: Known, name: str) -> Member | None:
         """Return the program's own member that ``node`` means, if its class is in sight."""
         owner = known.owner or self.class_around(node) or self.class_elsewhere(node)
-        return self.members.get((owner, name))
+        return self.of_class(owner, name)
 
     def of_class(self, owner: str, name: str) -> Member | None:
-        """Return the member ``name`` of the class called ``owner``."""
-        return self.members.get((owner, name))
+        """Return the member ``name`` of the class called ``owner``, or of the nearest base that has one."""
+        seen: list[str] = []
+        waiting = [owner]
+        while waiting:
+            current = waiting.pop(0)
+            if (current, name) in self.members:
+                return self.members[current, name]
+            seen.append(current)
+            waiting += [base for base in self.bases.get(current, ()) if base not in seen]
+        return None
+
+    @cached_property
+    def bases(self) -> dict[str, list[str]]:
+        """The classes of this file, and the last names of their bases."""
+        return {
+            node.name.value: [(dotted(base.value) or "").rpartition(".")[2] for base in node.bases]
+            for node in self.names.nodes(cst.ClassDef)
+        }
 
     def class_elsewhere(self, node: cst.Attribute) -> str:
         """Return the class, imported from another file of the project, that the receiver was made by."""
         for binding in self.names.lookup(node.value) if isinstance(node.value, cst.Name) else ():
             if isinstance(binding.value, cst.Call):
                 for target in self.names.qualified(binding.value.func):
-                    if self.is_of_project(target):
+                    if self.unit.is_of_project(target):
                         return target.rpartition(".")[2]
         return ""
 
@@ -53,12 +71,9 @@ class OwnMembers:
         for target in targets:
             module, _, name = target.rpartition(".")
             member = self.members.get((module.rpartition(".")[2], name))
-            if member is not None and member.moves and self.is_of_project(target):
+            if member is not None and member.moves and self.unit.is_of_project(target):
                 return True
         return False
-
-    def is_of_project(self, target: str) -> bool:
-        return target.startswith(".") or self.unit.index.is_own(self.unit.path, target.partition(".")[0])
 
 
 class OwnDefinition(Codemod):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
 
 import libcst as cst
@@ -10,6 +11,10 @@ from cuda2npu.rewrite.spans import Span
 from cuda2npu.rewrite.unit import Unit
 
 _COMPILES = {"torch.jit.script", "torch.jit.script_method", "torch.jit.export", "torch.jit.script_if_tracing"}
+# What binds less tightly than a comparison.
+_LOOSE = (
+    cst.Arg, cst.Assert, cst.Assign, cst.BooleanOperation, cst.If, cst.IfExp, cst.Return, cst.UnaryOperation,
+)  # fmt: skip
 
 
 class TorchScript:
@@ -25,8 +30,11 @@ class TorchScript:
         if not self.compiles(node):
             self.unit.replace(code, self.spans[node.attr], name, at=node)
         elif name == "is_npu":
-            unsafe = not self.stands_alone(node)
-            self.unit.replace(code, self.spans[node.attr], 'device.type == "npu"', at=node, unsafe=unsafe)
+            start, end = self.spans[node]
+            if not self.stands_alone(node):
+                self.unit.replace(code, Span(start, start), "(", at=node, npu=False, site=False)
+                self.unit.replace(code, Span(end, end), ")", at=node, npu=False, site=False)
+            self.unit.replace(code, self.spans[node.attr], 'device.type == "npu"', at=node)
         else:
             self.rename_call(node, code)
 
@@ -50,16 +58,19 @@ class TorchScript:
             if call.args and self.names.qualified(call.func) & _COMPILES:
                 given = call.args[0].value
                 given = given.func if isinstance(given, cst.Call) else given
-                if isinstance(given, cst.Name):
-                    found.update(binding.node for binding in self.names.lookup(given))
+                found.update(self.made_by(given))
         return found
+
+    def made_by(self, given: cst.BaseExpression) -> Iterator[cst.CSTNode]:
+        """Yield the function or class that a name means, or the class whose object a variable is."""
+        for binding in self.names.lookup(given) if isinstance(given, cst.Name) else ():
+            yield binding.node
+            if isinstance(binding.value, cst.Call) and binding.value.func is not given:
+                yield from self.made_by(binding.value.func)
 
     def stands_alone(self, node: cst.Attribute) -> bool:
         """Whether a comparison may take the place of ``node`` without brackets."""
-        return isinstance(
-            self.names.parents[node],
-            (cst.If, cst.IfExp, cst.BooleanOperation, cst.Assert, cst.Assign, cst.Return),
-        )
+        return isinstance(self.names.parents[node], _LOOSE)
 
     def rename_call(self, node: cst.Attribute, code: str) -> None:
         """``x.cuda()``: ``x.to("npu")``."""

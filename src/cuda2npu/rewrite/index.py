@@ -6,7 +6,7 @@ import ast
 import posixpath
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import libcst as cst
 
@@ -27,8 +27,8 @@ _TAKES_DEVICE = re.compile(rb"\bdef\s+\w+\s*\([^)]*(?:device|backend|location|gp
 _STAR = re.compile(rb"^[ \t]*from[ \t]+([.\w]+)[ \t]+import[ \t]*\*", re.M)
 _FROM = re.compile(rb"^[ \t]*from[ \t]+([.\w]+)[ \t]+import[ \t]*(\([^)]*\)|[^\n(]*)", re.M)
 _IMPORT = re.compile(rb"^[ \t]*import[ \t]+([\w., \t]+)", re.M)
-_TORCH = re.compile(rb"^[ \t]*(?:from|import)[ \t]+torch\b", re.M)
-_CUDA_BY_DEFAULT = re.compile(rb"set_default_tensor_type\s*\([^)]*cuda", re.I)
+_TORCH = re.compile(rb"^[ \t]*(?:from[ \t]+torch\b|import[ \t]+(?:[\w. \t]+,[ \t]*)*torch\b)", re.M)
+_CUDA_BY_DEFAULT = re.compile(rb"^[^#\n]*\bset_default_tensor_type\s*\([^)#]*cuda", re.I | re.M)
 _CUDA_NAME = re.compile(rb"\w*(?:cuda|nvtx)\w*", re.I)
 
 
@@ -100,13 +100,18 @@ def _file_at(files: frozenset[str], stem: str) -> str | None:
     )
 
 
-def build_index(sources: Iterable[tuple[str, Callable[[], bytes]]]) -> ProjectIndex:
+def build_index(
+    sources: Iterable[tuple[str, Callable[[], bytes]]], fixed: frozenset[str] = frozenset()
+) -> ProjectIndex:
     """Read the files of a project, given as (relative path, reader), and collect the facts.
+
+    :param fixed: files that aren't converted: what they define stays, and with it all its uses.
 
     A file that can't be read contributes nothing here; converting it will say why.
     """
     readers = dict(sources)
     files = frozenset(readers)
+    stems = {part for path in files for part in posixpath.splitext(path)[0].split("/")}
     members: list[Member] = []
     borrowed: set[str] = set()
     torch_users: set[str] = set()
@@ -121,7 +126,8 @@ def build_index(sources: Iterable[tuple[str, Callable[[], bytes]]]) -> ProjectIn
         except OSError:
             continue
         if b"cuda" in data and _DEFINES.search(data):
-            members += _members(data)
+            stays = path in fixed or b"cuda2npu: skip-file" in data
+            members += (replace(member, fixed=stays) for member in _members(data))
         if _TAKES_DEVICE.search(data):
             signatures[path] = _signatures(data)
         for match in _STAR.finditer(data):
@@ -130,8 +136,14 @@ def build_index(sources: Iterable[tuple[str, Callable[[], bytes]]]) -> ProjectIn
         by_default = by_default or _CUDA_BY_DEFAULT.search(data) is not None
         if _TORCH.search(data):
             torch_users.add(path)
-        shared.look_at(data, _borrowed_from(files, path, data))
-        imports[path] = {found for name in _imported(data) if (found := find_module(files, path, name))}
+        if path not in fixed:
+            shared.look_at(data, _borrowed_from(files, path, data))
+        own = (
+            name
+            for name in set(_imported(data))
+            if name.lstrip(".").partition(".")[0] in stems or name[0] == "."
+        )
+        imports[path] = {found for name in own if (found := find_module(files, path, name))}
     exports: dict[str, dict[str, str]] = {}
     for path in starred:
         _collect_exports(path, readers, files, exports)
@@ -149,7 +161,7 @@ def build_index(sources: Iterable[tuple[str, Callable[[], bytes]]]) -> ProjectIn
 
 
 def _torch_files(users: set[str], imports: Mapping[str, set[str]]) -> frozenset[str]:
-    """Return the files that import torch, those that import one of them, and what all these import."""
+    """Return the files that import torch, those that import one of them, and all that these import."""
     importers: dict[str, set[str]] = {}
     for path, imported in imports.items():
         for other in imported:
@@ -159,7 +171,12 @@ def _torch_files(users: set[str], imports: Mapping[str, set[str]]) -> frozenset[
         new = importers.get(waiting.pop(), set()) - found
         found |= new
         waiting += new
-    return frozenset(found.union(*(imports.get(path, set()) for path in found)))
+    waiting = list(found)
+    while waiting:
+        new = imports.get(waiting.pop(), set()) - found
+        found |= new
+        waiting += new
+    return frozenset(found)
 
 
 def _signatures(data: bytes) -> dict[str, tuple[str, ...]]:
@@ -208,7 +225,10 @@ def _borrowed_from(files: frozenset[str], path: str, data: bytes) -> Iterable[st
 
 def _imported(data: bytes) -> Iterable[str]:
     for match in _FROM.finditer(data):
-        yield match[1].decode()
+        module = match[1].decode()
+        yield module
+        for name in re.finditer(rb"\w+", match[2]):  # from package import module
+            yield f"{module}{'' if module.endswith('.') else '.'}{name[0].decode()}"
     for match in _IMPORT.finditer(data):
         for part in match[1].decode().split(","):
             if part.strip():

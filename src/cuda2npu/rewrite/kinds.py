@@ -25,6 +25,8 @@ _STDLIB: frozenset[str] = getattr(sys, "stdlib_module_names", frozenset()) or fr
         "zipfile",
     }
 )  # fmt: skip
+# Methods that return the object itself, as torch's modules have them.
+_RETURN_SELF = {"cuda", "npu", "cpu", "to", "eval", "train", "half", "float", "double"}
 _NOT_FOREIGN = {"typing", "functools", "multiprocessing", "concurrent", "contextlib"}
 
 
@@ -101,6 +103,8 @@ class Kinds:
             return UNKNOWN
         if isinstance(node.func, cst.Attribute):
             receiver = self.of(node.func.value)
+            if node.func.attr.value in _RETURN_SELF:
+                return receiver
             # What a method of torch's or of a foreign object returns is mostly of the same library.
             return Known(receiver.kind) if receiver.kind in (Kind.TORCH, Kind.FOREIGN) else UNKNOWN
         return UNKNOWN

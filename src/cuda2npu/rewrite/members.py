@@ -30,18 +30,20 @@ class Member:
 
     :param kind: ``method``, ``property`` or ``data``.
     :param paired: whether the class has a member with the NPU's name already.
+    :param fixed: whether it stands in a file that isn't converted.
     """
 
     owner: str
     name: str
     kind: str
     paired: bool = False
+    fixed: bool = False
 
     @property
     def moves(self) -> bool:
         """Whether the definition is renamed, together with every use."""
         movable = "method" if self.name == "cuda" else "property"
-        return self.kind == movable and not self.paired
+        return self.kind == movable and not self.paired and not self.fixed
 
 
 def class_members(names: Names) -> list[Member]:

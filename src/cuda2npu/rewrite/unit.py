@@ -77,8 +77,9 @@ class Unit:
 
     def __post_init__(self) -> None:
         self.kinds = Kinds(self.names, self.catalog.foreign)
-        self.devices = Flow(self.names, self.kinds, DEVICE, self._parameter_of, self.index.shared)
-        self.backends = Flow(self.names, self.kinds, BACKEND, self._parameter_of, self.index.shared)
+        known = (self._parameter_of, self.index.shared, self.is_of_project)
+        self.devices = Flow(self.names, self.kinds, DEVICE, *known)
+        self.backends = Flow(self.names, self.kinds, BACKEND, *known)
         self._decisions: dict[str, bool] = {}
         self._kept_spans: set[Span] = set()
         self.guards = Guards(self.names, self.spans, self.devices.cells, self.text)
@@ -215,6 +216,10 @@ class Unit:
             return  # two rules may be about the same word
         self._kept_spans.add(span)
         self.kept.append(Kept(code, span.start, span.end, token, self.say(text)))
+
+    def is_of_project(self, target: str) -> bool:
+        """Whether a dotted name, as this file imports it, belongs to the project."""
+        return target.startswith(".") or self.index.is_own(self.path, target.partition(".")[0])
 
     # What the catalogue knows
 

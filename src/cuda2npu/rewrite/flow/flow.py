@@ -28,6 +28,7 @@ class Flow:
     :param parameter_of: what is known of functions in other files: the name of the parameter at a
         position of the imported function, or None.
     :param shared: names that hold such a value across the files of the project.
+    :param is_of_project: whether a dotted name belongs to the project.
     """
 
     def __init__(
@@ -37,7 +38,9 @@ class Flow:
         topic: Topic,
         parameter_of: ParameterOf,
         shared: frozenset[str] = frozenset(),
+        is_of_project: Callable[[str], bool] = bool,
     ) -> None:
+        self.is_of_project = is_of_project
         self.parameter_of = parameter_of
         self.shared = shared
         self.names = names
@@ -62,7 +65,9 @@ class Flow:
     def into(self, target: cst.CSTNode) -> Use:
         """Return what the values of an assignment target are used as."""
         cell = self.cells.of(target)
-        return self.of_cell(cell) if cell is not None else Use.UNKNOWN
+        use = self.of_cell(cell) if cell is not None else Use.UNKNOWN
+        # device_map["head"] = "cuda:0": an entry of the table, under a key of its own
+        return max(use, self.into(target.value)) if isinstance(target, cst.Subscript) else use
 
     def _in_ConcatenatedString(self, node: cst.CSTNode, parent: cst.CSTNode) -> Use:
         return self.use_of(parent)
@@ -129,6 +134,15 @@ class Flow:
         if isinstance(owner, cst.AnnAssign):
             return self.into(owner.target)
         return self._in_Param(node, owner) if isinstance(owner, cst.Param) else Use.UNKNOWN
+
+    def _in_ListComp(self, node: cst.CSTNode, parent: cst.BaseComp) -> Use:
+        """The elements of a comprehension are used as those of a list."""
+        return self.use_of(parent)
+
+    _in_SetComp = _in_GeneratorExp = _in_ListComp
+
+    def _in_DictComp(self, node: cst.CSTNode, parent: cst.DictComp) -> Use:
+        return self.tables.keys_of(parent) if node is parent.key else self.tables.values_of(parent)
 
     def _in_NamedExpr(self, node: cst.CSTNode, parent: cst.NamedExpr) -> Use:
         return max(self.into(parent.target), self.use_of(parent))
@@ -198,6 +212,8 @@ class Flow:
     def _is_named(self, cell: Cell) -> bool:
         if cell.kind == "variable" and not self.cells.is_global(cell):
             return self.topic.names(cell.name)
+        if cell.kind == "result" and f"{cell.name}()" in self.shared:
+            return True
         return self.says(cell.name)
 
     def of_cell(self, cell: Cell) -> Use:
@@ -243,11 +259,20 @@ class Flow:
         cell = self.cells.of(node) if isinstance(node, (cst.Name, cst.Attribute, cst.Subscript)) else None
         if cell is None or self._is_named(cell) or cell.name in ("type", *self.topic.attributes):
             return True
-        if any(not isinstance(value, cst.Annotation) for value in self.cells.values(cell)):
-            return True
+        values = list(self.cells.values(cell))
+        if values:
+            return any(map(self._tells_value, values))
         if cell.kind == "variable" and isinstance(node, cst.Name):
             return all(binding.kind not in ("import", "star", "param") for binding in self.names.lookup(node))
         return False
+
+    def _tells_value(self, value: cst.CSTNode) -> bool:
+        """Whether what is assigned can be seen: no annotation, and no result of another file's function."""
+        if isinstance(value, cst.Call):
+            targets = self.names.qualified(value.func)
+            known = any(f"{target.rpartition('.')[2]}()" in self.shared for target in targets)
+            return known or not any(map(self.is_of_project, targets))
+        return not isinstance(value, cst.Annotation)
 
     # Backwards: what a value is
 
