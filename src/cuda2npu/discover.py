@@ -12,11 +12,12 @@ from pathlib import PurePath
 from cuda2npu.messages import say
 from cuda2npu.patterns import Matcher, matcher
 from cuda2npu.rewrite.change import Status
+from cuda2npu.rewrite.formats import notebook
 from cuda2npu.rewrite.formats.mention import may_mention_cuda
 from cuda2npu.roots import Root
 
 MAX_MEGABYTES = 50
-PYTHON_SUFFIXES = (".py", ".pyi", ".pyw")
+PYTHON_SUFFIXES = (".py", ".pyi", ".pyw", notebook.SUFFIX)
 REPORT_FOLDER = "cuda2npu-report"
 VIRTUAL_ENVIRONMENT = "pyvenv.cfg"  # PEP 405: the file that makes a folder one
 LEFT_OUT = frozenset(

@@ -33,6 +33,10 @@ MESSAGES: Mapping[str, tuple[str, str]] = {
         "the file has the comment '# cuda2npu: skip-file'",
         "文件中有注释 '# cuda2npu: skip-file'",
     ),
+    "not_a_notebook": (
+        "can't be read as a notebook: {reason}; left as it is",
+        "无法作为 notebook 读取：{reason}；文件保持原样",
+    ),
     "too_deep": ("an expression is nested too deeply to be analysed", "表达式嵌套过深，无法分析"),
     "syntax_error": ("syntax error in line {line}, column {column}", "第 {line} 行第 {column} 列语法错误"),
     "syntax_error_python_2": (
@@ -116,6 +120,24 @@ MESSAGES: Mapping[str, tuple[str, str]] = {
     "is_reported": ("reported to a person", "提示人工处理"),
     "only_unsafe": ("with --unsafe", "使用 --unsafe 时"),
     "sources": ("Sources", "依据"),
+    # Running a script.
+    "run_simulated": (
+        "cuda2npu: this is a SIMULATED NPU: it shows that the code works, not what an NPU computes",
+        "cuda2npu：这是模拟的 NPU：只能说明代码可以运行，不代表真实 NPU 的计算结果",
+    ),
+    "run_cpu_as_cuda": (
+        "cuda2npu: CUDA calls are mapped to the CPU: a reference to compare with, no GPU",
+        "cuda2npu：CUDA 调用已映射到 CPU：仅作对比参考，并非 GPU",
+    ),
+    "run_nothing": (
+        "cuda2npu: no operator ran on the device: the script never used the NPU",
+        "cuda2npu：没有任何算子在设备上运行：脚本没有使用 NPU",
+    ),
+    "run_counts": (
+        "cuda2npu: simulated NPU: {operators} operators of {kinds} kinds,"
+        " {devices} device(s), {processes} process(es), peak memory {peak} MB",
+        "cuda2npu：模拟 NPU：{operators} 次算子调用，{kinds} 种，{devices} 个设备，{processes} 个进程，内存峰值 {peak} MB",
+    ),
     # While it runs.
     "converting": ("converting", "转换"),
 }

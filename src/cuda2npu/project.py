@@ -12,6 +12,7 @@ from cuda2npu.discover import Entry, Kind, is_excluded
 from cuda2npu.messages import say
 from cuda2npu.rewrite.change import FileResult, Status
 from cuda2npu.rewrite.formats.mention import MAX_SIZE, may_mention_cuda, mention
+from cuda2npu.rewrite.formats.notebook import is_notebook
 from cuda2npu.rewrite.index import ProjectIndex, build_index
 from cuda2npu.settings import Settings
 from cuda2npu.writing import Writer
@@ -21,7 +22,8 @@ def index(entries: Iterable[Entry]) -> ProjectIndex:
     """Return what the Python files among ``entries`` define."""
     python = {entry.source: entry for entry in entries if entry.kind is Kind.PYTHON or is_excluded(entry)}
     fixed = frozenset(entry.relative_path for entry in python.values() if is_excluded(entry))
-    return build_index(((entry.relative_path, _reader(entry)) for entry in python.values()), fixed)
+    modules = (entry for entry in python.values() if not is_notebook(entry.path))  # nobody imports a notebook
+    return build_index(((entry.relative_path, _reader(entry)) for entry in modules), fixed)
 
 
 def _reader(entry: Entry) -> Callable[[], bytes]:

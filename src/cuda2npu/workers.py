@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from cuda2npu.discover import Entry
 from cuda2npu.messages import say
 from cuda2npu.rewrite.change import FileResult, Status
-from cuda2npu.rewrite.engine import convert as convert_file
+from cuda2npu.rewrite.files import convert as convert_file
 from cuda2npu.rewrite.index import ProjectIndex
 from cuda2npu.settings import Settings
 

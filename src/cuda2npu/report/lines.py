@@ -19,8 +19,14 @@ def lines(document: Json, lang: str = "en") -> Iterator[str]:
         if entry["status"] == "failed":
             yield f"{entry['path']}:1:1: {say('failed_line', lang, reason=entry['error'])}"
         places = [*entry["changes"], *entry["findings"]]
-        for place in sorted(places, key=lambda place: (place["line"], place["column"], place["rule"])):
-            yield f"{entry['path']}:{place['line']}:{place['column']}: {place['rule']} {_text(place, lang)}"
+        for place in sorted(places, key=_order):
+            cell = f":cell {place['cell']}" if "cell" in place else ""
+            where = f"{entry['path']}{cell}:{place['line']}:{place['column']}"
+            yield f"{where}: {place['rule']} {_text(place, lang)}"
+
+
+def _order(place: Json) -> tuple[int, int, int, str]:
+    return place.get("cell", 0), place["line"], place["column"], place["rule"]
 
 
 def failures(document: Json, lang: str = "en") -> Iterator[str]:

@@ -61,17 +61,26 @@ class Report:
 
 def file_entry(result: FileResult) -> Json:
     """Return what the report says about one file."""
-    at = Positions(result.text)
-    ids = _Ids(result.path, at)
+    places = [(Positions(text), f"{result.path}:{number}") for number, text in enumerate(result.cells)]
+    texts = [(at, _Ids(name, at)) for at, name in places or [(Positions(result.text), result.path)]]
     return {
         "path": result.path,
         "status": result.status.value,
         "error": result.error,
         "encoding": result.encoding,
-        "changes": [_change(change, at, ids) for change in result.changes],
-        "findings": [_finding(finding, at, ids) for finding in result.findings],
-        "kept": [_kept(kept, at) for kept in result.kept],
+        "changes": [
+            _in_cell(change.cell, _change(change, *texts[change.cell or 0])) for change in result.changes
+        ],
+        "findings": [
+            _in_cell(found.cell, _finding(found, *texts[found.cell or 0])) for found in result.findings
+        ],
+        "kept": [_in_cell(kept.cell, _kept(kept, texts[kept.cell or 0][0])) for kept in result.kept],
     }
+
+
+def _in_cell(cell: int | None, entry: Json) -> Json:
+    """Add the number of the cell to an entry of a notebook."""
+    return entry if cell is None else {"cell": cell, **entry}
 
 
 def _counts(result: FileResult) -> Iterable[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import difflib
 import io
 import os
 import re
@@ -45,8 +46,22 @@ def file_patch(result: FileResult) -> bytes:
     return b"".join(part if part.endswith(b"\n") else part + _NO_NEWLINE for part in parts)
 
 
+def _compared(old: Lines, new: Lines) -> Iterator[Block]:
+    """Yield the lines that differ: those between the lines that both have at their start and their end.
+
+    Only lines of cells change, and few of them, but outputs may have thousands of lines.
+    """
+    matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
+    for tag, start, end, new_start, new_end in matcher.get_opcodes():
+        if tag != "equal":
+            yield Block(start, end, new_start, new_end)
+
+
 def _blocks(result: FileResult) -> Iterator[Block]:
     """Yield the lines that hold changes; changes in one line are one block."""
+    if result.cells:  # the changes of a notebook count in the cells, not in the file
+        yield from _compared(_lines(_original(result)), _lines(result.data))
+        return
     line = at = grown = 0
     block: Block | None = None
     for change in result.changes:

@@ -38,7 +38,8 @@ class Change:
 
     ``start`` and ``end`` count characters of the text without BOM, newlines untouched.
     Changes with the same ``group`` are only right together. ``site`` is False where the change
-    only serves another one (an inserted import) and is no CUDA use of its own.
+    only serves another one (an inserted import) and is no CUDA use of its own. In a notebook,
+    ``cell`` is the number of the cell, and the offsets are into its source.
     """
 
     rule: str
@@ -51,6 +52,7 @@ class Change:
     message: str
     group: str = ""
     site: bool = True
+    cell: int | None = None
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,7 @@ class Finding:
     end: int
     message: str
     advice: str = ""
+    cell: int | None = None
 
 
 @dataclass(frozen=True)
@@ -74,6 +77,7 @@ class Kept:
     end: int
     token: str
     reason: str
+    cell: int | None = None
 
 
 @dataclass(frozen=True)
@@ -81,7 +85,7 @@ class FileResult:
     """Everything that is known about one file after it was looked at.
 
     ``text`` is the decoded original, ``data`` the bytes to write; both are empty unless the file
-    was read. ``error`` says why a file failed or was skipped.
+    was read. ``error`` says why a file failed or was skipped. ``cells`` are the sources of a notebook.
     """
 
     path: str
@@ -93,6 +97,7 @@ class FileResult:
     changes: Sequence[Change] = field(default=())
     findings: Sequence[Finding] = field(default=())
     kept: Sequence[Kept] = field(default=())
+    cells: Sequence[str] = field(default=())
 
 
 def apply(text: str, changes: Sequence[Change]) -> str:

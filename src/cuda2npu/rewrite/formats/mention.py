@@ -17,7 +17,7 @@ _OWN_REPORT = "cuda2npu-report/"
 MAX_SIZE = 1 << 20  # bytes; configurations and scripts are smaller, data sets aren't
 
 _NAMES = re.compile(
-    r"(?:.*/)?(?:[^/]*\.(?:sh|bash|slurm|sbatch|ya?ml|toml|cfg|ini|conf|env|json|ipynb|cu|cuh|cmake|bat|ps1)"
+    r"(?:.*/)?(?:[^/]*\.(?:sh|bash|slurm|sbatch|ya?ml|toml|cfg|ini|conf|env|json|cu|cuh|cmake|bat|ps1)"
     r"|Dockerfile[^/]*|[^/]*\.dockerfile|(?:[^/]*requirements[^/]*|constraints)\.txt|Makefile|CMakeLists\.txt)",
     re.I,
 )

@@ -1,0 +1,190 @@
+"""Jupyter notebooks: their code cells are one program; all else stays byte for byte."""
+
+from __future__ import annotations
+
+import ast
+import bisect
+import json
+import re
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TypeVar
+
+from cuda2npu.messages import say
+from cuda2npu.rewrite import engine
+from cuda2npu.rewrite.change import Change, FileResult, Finding, Kept, Status
+from cuda2npu.rewrite.formats.json_spans import String, parse
+from cuda2npu.rewrite.index import ProjectIndex
+from cuda2npu.rewrite.source import SourceError, decode
+from cuda2npu.rewrite.words import mentions_cuda
+from cuda2npu.settings import Settings
+
+_Entry = TypeVar("_Entry", Change, Finding, Kept)
+
+SUFFIX = ".ipynb"
+# A line for IPython or the shell: %matplotlib inline, !nvidia-smi, ?torch, x = !ls, y = %time f()
+_MAGIC = re.compile(r"^([ \t]*(?:[\w.]+[ \t]*=[ \t]*)?)([%!?].*|[\w.]+\?\??[ \t]*)$", re.M)
+_CELL_MAGIC = re.compile(r"\A\s*%%(\w+)")
+_PYTHON_CELLS = {"time", "timeit", "capture", "prun", "python", "python3"}  # what is below them is Python
+
+
+def is_notebook(path: str) -> bool:
+    """Whether a file is a notebook, by its name."""
+    return path.endswith(SUFFIX)
+
+
+def convert(data: bytes, path: str, settings: Settings, index: ProjectIndex) -> FileResult:
+    """Convert the code cells of a notebook; the offsets in the result are into the source of a cell."""
+    if not mentions_cuda(data):
+        return FileResult(path, Status.UNCHANGED)
+    try:
+        source = decode(data)
+        notebook = _Notebook(source.text)
+    except (SourceError, ValueError, RecursionError) as error:
+        return FileResult(path, Status.FAILED, error=say("not_a_notebook", settings.lang, reason=error))
+    if not notebook.is_python:
+        return FileResult(path, Status.UNCHANGED)
+    result = engine.convert(notebook.program.encode(), path, settings, index)
+    if result.status in (Status.FAILED, Status.SKIPPED):
+        return replace(result, text=source.text)
+    changes = [notebook.place(change) for change in result.changes]
+    applied = [change for change in changes if change.applied]
+    return replace(
+        result,
+        encoding=source.encoding,
+        text=source.text,
+        data=source.encode(notebook.edited(applied)) if applied else data,
+        changes=changes,
+        findings=[notebook.moved(finding) for finding in result.findings],
+        kept=[notebook.moved(kept) for kept in result.kept],
+        cells=[cell.source for cell in notebook.cells],
+    )
+
+
+@dataclass(frozen=True)
+class _Cell:
+    """A cell: the string literals that its source is written as; for one that isn't Python code, none."""
+
+    number: int
+    literals: Sequence[String]
+    is_list: bool
+
+    @cached_property
+    def source(self) -> str:
+        return "".join(literal.value for literal in self.literals)
+
+    @property
+    def program(self) -> str:
+        """The source, with what isn't Python made a comment of the same length."""
+        if _is_python(self.source):
+            return self.source  # a line may begin with the operator %
+        return _MAGIC.sub(lambda match: match[1] + "0#"[: len(match[2])] + match[2][2:], self.source)
+
+
+class _Notebook:
+    """The code cells of a notebook, one below the other."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        document = json.loads(text)
+        if not isinstance(document, dict) or not isinstance(document.get("cells"), list):
+            raise ValueError("it has no list of cells, as notebooks have since version 4")
+        self.metadata = document.get("metadata") or {}
+        self.cells = list(_cells(parse(text)))
+        self.starts = []
+        at = 0
+        for cell in self.cells:
+            self.starts.append(at)
+            at += len(cell.program) + 1
+
+    @property
+    def is_python(self) -> bool:
+        """Whether the cells are Python, as far as the notebook says."""
+        kernel = self.metadata.get("kernelspec") or {}
+        info = self.metadata.get("language_info") or {}
+        return str(info.get("name") or kernel.get("language") or "python").lower().startswith("python")
+
+    @property
+    def program(self) -> str:
+        return "\n".join(cell.program for cell in self.cells)
+
+    def moved(self, entry: _Entry) -> _Entry:
+        """Return an entry of the program with its cell and the offsets in it."""
+        number = bisect.bisect_right(self.starts, entry.start) - 1
+        at = self.starts[number]
+        length = len(self.cells[number].source)
+        return replace(
+            entry, cell=number, start=min(entry.start - at, length), end=min(entry.end - at, length)
+        )
+
+    def place(self, change: Change) -> Change:
+        """Return a change of the program as a change of one cell."""
+        inserted = change.start == change.end and change.after.endswith("\n")
+        if inserted and change.start in self.starts[1:]:  # behind the last line of the cell before
+            number = self.starts.index(change.start) - 1
+            end = len(self.cells[number].source)
+            return replace(change, cell=number, start=end, end=end, after="\n" + change.after[:-1])
+        return self.moved(change)
+
+    def edited(self, changes: Sequence[Change]) -> str:
+        """Return the text of the notebook with ``changes`` carried out."""
+        out, at = [], 0
+        for change in changes:
+            assert change.cell is not None
+            cell = self.cells[change.cell]
+            start = self.offset(cell, change.start, at_start=True)
+            end = start if change.start == change.end else self.offset(cell, change.end, at_start=False)
+            out += [self.text[at:start], self.literal(cell, change.after)]
+            at = end
+        return "".join([*out, self.text[at:]])
+
+    def offset(self, cell: _Cell, index: int, at_start: bool) -> int:
+        """Return where an offset of the source is; between two literals, at ``at_start`` of the second."""
+        for literal in cell.literals:
+            inside = index < len(literal.value) or (index == len(literal.value) and not at_start)
+            if inside or literal is cell.literals[-1]:
+                return literal.offset(self.text, index)
+            index -= len(literal.value)
+        raise ValueError("an offset behind the end of a cell")
+
+    def literal(self, cell: _Cell, text: str) -> str:
+        """Return new source as it is written in this notebook: a string for each line, or one for all."""
+        lines = text.split("\n")
+        ascii_only = self.text.isascii()
+        written = [json.dumps(line, ensure_ascii=ascii_only)[1:-1] for line in lines]
+        return f'\\n"{self.separator(cell)}"'.join(written) if cell.is_list else "\\n".join(written)
+
+    def separator(self, cell: _Cell) -> str:
+        """Return what stands between two strings of a list."""
+        if len(cell.literals) > 1:
+            return self.text[cell.literals[0].end + 1 : cell.literals[1].start - 1]
+        first = cell.literals[0].start - 1
+        before = self.text[:first]
+        blank = before[len(before.rstrip()) :]
+        return "," + (blank or " ")
+
+
+def _is_python(source: str) -> bool:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            compile(source, "cell", "exec", ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return True
+
+
+def _cells(document: object) -> Iterator[_Cell]:
+    assert isinstance(document, Mapping)
+    for number, cell in enumerate(document["cells"]):
+        source = cell.get("source") if isinstance(cell, Mapping) else None
+        literals = [source] if isinstance(source, String) else list(source or ())
+        kind = cell.get("cell_type") if isinstance(cell, Mapping) else None
+        is_code = isinstance(kind, String) and kind.value == "code"
+        is_code = is_code and all(isinstance(literal, String) for literal in literals)
+        magic = _CELL_MAGIC.match("".join(literal.value for literal in literals)) if is_code else None
+        if not is_code or (magic is not None and magic[1] not in _PYTHON_CELLS):
+            literals = []
+        yield _Cell(number, literals, not isinstance(source, String))
