@@ -13,13 +13,14 @@ from cuda2npu.rewrite.files import convert
 from cuda2npu.rewrite.index import ProjectIndex
 from cuda2npu.settings import Settings
 
+TEXT = "x = '中文 🤗 \\\\ \"q\"'; y = torch.zeros(1).cuda()\nprint('%d'\n      % 3)\n"
+BASH = "%%bash\nCUDA_VISIBLE_DEVICES=0 date\n"
+MAGIC = "%%time\n%matplotlib inline\nz = !ls\nif y.is_cuda:\n    !nvidia-smi\n"
 CELLS = {
     "import torch": "import torch\nimport torch_npu  # noqa: F401",
-    "x = '中文 🤗 \\\\ \"q\"'; y = torch.zeros(1).cuda()\nprint('%d'\n      % 3)\n": "x = '中文 🤗 \\\\ \"q\"';"
-    " y = torch.zeros(1).npu()\nprint('%d'\n      % 3)\n",
-    "%%bash\nCUDA_VISIBLE_DEVICES=0 date\n": "%%bash\nCUDA_VISIBLE_DEVICES=0 date\n",
-    "%%time\n%matplotlib inline\nz = !ls\nif y.is_cuda:\n    !nvidia-smi\n": "%%time\n%matplotlib inline\nz = !ls\n"
-    "if y.is_npu:\n    !nvidia-smi\n",
+    TEXT: TEXT.replace("cuda", "npu"),
+    BASH: BASH,
+    MAGIC: MAGIC.replace("cuda", "npu"),
     "await f(y.cuda())": "await f(y.npu())",
     "from torch import (\n    nn,\n    cuda,\n)\ncuda.init()": "from torch import (\n    nn,\n)\n"
     "from torch_npu import npu\nnpu.init()",

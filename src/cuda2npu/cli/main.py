@@ -13,6 +13,7 @@ import click
 from cuda2npu import __version__
 from cuda2npu.cli.check import check
 from cuda2npu.cli.convert import convert
+from cuda2npu.cli.doctor import doctor
 from cuda2npu.cli.rule import rule
 from cuda2npu.settings import UsageError
 
@@ -26,6 +27,7 @@ Examples:
   cuda2npu convert repo --in-place   rewrites the repository itself
   cuda2npu check repo                for hooks and CI: code 1 if CUDA is left
   cuda2npu rule NPU101               says what a rule does, and why
+  cuda2npu doctor                    checks this machine, says what to mend
 """
 
 
@@ -45,7 +47,7 @@ def cli(context: click.Context) -> None:
         click.echo(context.get_help())
 
 
-for command in (convert, check, rule):
+for command in (convert, check, rule, doctor):
     cli.add_command(command)
 
 
