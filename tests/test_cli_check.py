@@ -45,15 +45,15 @@ def test_our_own_configuration_and_reports_are_no_use_of_cuda(tmp_path, write, c
     assert (ran.code, ran.out) == (0, "")
 
 
-@pytest.mark.parametrize("sources", [(".",), ("run.sh",)])
-def test_a_script_that_mentions_cuda_is_named_unless_excluded(tmp_path, write, cli, monkeypatch, sources):
-    write(tmp_path, {"run.sh": "date\nCUDA_VISIBLE_DEVICES=0 date\nexport NCCL_DEBUG=INFO\n"})
+@pytest.mark.parametrize("sources", [(".",), ("run.yaml",)])
+def test_a_file_that_mentions_cuda_is_named_unless_excluded(tmp_path, write, cli, monkeypatch, sources):
+    write(tmp_path, {"run.yaml": "a: 1\ndevice: cuda\nbackend: nccl\n"})
     monkeypatch.chdir(tmp_path)
     ran = cli("check", *sources)
     assert ran.code == 1
-    assert ran.out.startswith("run.sh:2:1: NPU903 ")
+    assert ran.out.startswith("run.yaml:2:1: NPU903 ")
     assert "2, 3" in ran.out
-    assert cli("check", *sources, "--exclude", "*.sh").out == ""
+    assert cli("check", *sources, "--exclude", "*.yaml").out == ""
 
 
 def test_an_unused_suppression_is_named(tmp_path, write, cli):

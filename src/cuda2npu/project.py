@@ -11,6 +11,7 @@ from cuda2npu import workers
 from cuda2npu.discover import Entry, Kind, is_excluded
 from cuda2npu.messages import say
 from cuda2npu.rewrite.change import FileResult, Status
+from cuda2npu.rewrite.formats import shell
 from cuda2npu.rewrite.formats.mention import MAX_SIZE, may_mention_cuda, mention
 from cuda2npu.rewrite.formats.notebook import is_notebook
 from cuda2npu.rewrite.index import ProjectIndex, build_index
@@ -70,9 +71,11 @@ def _mentioned(entry: Entry, settings: Settings) -> FileResult | None:
         return None
     try:
         source = Path(entry.source)
-        return (
-            mention(source.read_bytes(), entry.path, settings) if source.stat().st_size <= MAX_SIZE else None
-        )
+        if source.stat().st_size > MAX_SIZE:
+            return None
+        data = source.read_bytes()
+        look_at = shell.convert if shell.is_shell(entry.path, data) else mention
+        return look_at(data, entry.path, settings)
     except OSError:
         return None  # that it can't be read is said when it is copied
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from cuda2npu.codemods.base import Codemod
+from cuda2npu.rewrite.environment_values import carries_over
 from cuda2npu.rewrite.spans import Span
 from cuda2npu.rewrite.tree import dotted, string_value, written
 from cuda2npu.rewrite.unit import Unit
@@ -17,12 +18,7 @@ TOOL = "NPU604"
 ELSEWHERE = "NPU605"
 _READERS = {"get", "pop", "setdefault", "getenv", "putenv", "unsetenv", "setenv", "delenv"}
 _RUNNERS = {"run", "call", "check_call", "check_output", "Popen", "system", "popen", "getoutput", "which"}
-# torch_npu raises if expandable segments are combined with a limit or a threshold (NPUAllocatorConfig).
-_EXCLUDES = re.compile(
-    r"(?=.*expandable_segments:True)(?=.*(?:max_split_size_mb|garbage_collection_threshold))"
-)
 _IN_COMMAND = re.compile(r"\b(?:CUDA_VISIBLE_DEVICES|NCCL_\w+)=")
-_ALLOCATOR_WORDS = re.compile(r"backend:|pinned_use_cuda_host_register|release_lock_on_cudamalloc")
 
 
 class Environment(Codemod):
@@ -77,10 +73,10 @@ class Environment(Codemod):
         rule, row = self.rows[name]
         if not row.to:
             self.unit.report(rule.code, node, span=span, note=row.note)
-        elif any(not self.carries_over(name, value) for value in self.values(node)):
+        elif any(not carries_over(name, value) for value in self.values(node)):
             self.unit.report(OTHER_VALUE, node, span=span, note=row.note)
         else:
-            self.unit.replace(rule.code, span, row.to, at=node, npu=False, note=row.note)
+            self.unit.replace(rule.code, span, row.to, at=node, npu=False)
 
     # Where a string is the name of an environment variable
 
@@ -161,14 +157,6 @@ class Environment(Codemod):
             if isinstance(call, cst.Call) and len(call.args) > 1:
                 yield from _literal(call.args[1].value)
 
-    def carries_over(self, name: str, value: str) -> bool:
-        """Whether the NPU's variable takes this value and means the same by it."""
-        if name == "CUDA_VISIBLE_DEVICES":
-            return _is_ascending(value)
-        if name == "PYTORCH_CUDA_ALLOC_CONF":
-            return _ALLOCATOR_WORDS.search(value) is None and not _EXCLUDES.search(value)
-        return True
-
     # Programs
 
     def visit_Call(self, node: cst.Call) -> None:
@@ -187,14 +175,3 @@ def _literal(node: cst.CSTNode) -> Iterator[str]:
     value = string_value(node)
     if value is not None:
         yield value
-
-
-def _is_ascending(value: str) -> bool:
-    """ASCEND_RT_VISIBLE_DEVICES takes numbers in ascending order only; -1 and an empty value hide all."""
-    if not value or value == "-1":
-        return True
-    numbers = value.replace(" ", "").split(",")
-    if not all(number.isdigit() for number in numbers):
-        return False
-    ids = [int(number) for number in numbers]
-    return ids == sorted(set(ids))

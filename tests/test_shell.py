@@ -1,0 +1,89 @@
+"""Shell scripts: variables and options that the converted Python code reads."""
+
+from __future__ import annotations
+
+import pytest
+
+from cuda2npu.rewrite.change import FileResult, Status
+from cuda2npu.rewrite.formats.shell import convert, is_shell
+from cuda2npu.settings import Settings
+
+
+def run(text: str) -> FileResult:
+    return convert(text.encode(), "run.sh", Settings()) or FileResult("run.sh", Status.UNCHANGED)
+
+
+def changed(text: str) -> str:
+    result = run(text)
+    return result.data.decode() if result.status is Status.CHANGED else text
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("export CUDA_VISIBLE_DEVICES=0,1\n", "export ASCEND_RT_VISIBLE_DEVICES=0,1\n"),
+        ("CUDA_VISIBLE_DEVICES='0' python a.py\n", "ASCEND_RT_VISIBLE_DEVICES='0' python a.py\n"),
+        ("for i in 0 1; do CUDA_VISIBLE_DEVICES=$i python a.py; done", None),
+        ("A=1 CUDA_LAUNCH_BLOCKING=1 python a.py", "A=1 ASCEND_LAUNCH_BLOCKING=1 python a.py"),
+        (
+            'N="${CUDA_VISIBLE_DEVICES:-0}"\necho "on $CUDA_VISIBLE_DEVICES"\nunset CUDA_VISIBLE_DEVICES\n',
+            None,
+        ),
+        ("python a.py --dist-backend nccl --device=cuda:0", "python a.py --dist-backend hccl --device=npu:0"),
+        (
+            'python a.py --device "cuda" \\\n  --backend nccl\n',
+            'python a.py --device "npu" \\\n  --backend hccl\n',
+        ),
+        ("cat <<EOF\n$CUDA_VISIBLE_DEVICES\nEOF\n", None),
+    ],
+)
+def test_variables_and_options_follow(before, after):
+    after = after or before.replace("CUDA_VISIBLE_DEVICES", "ASCEND_RT_VISIBLE_DEVICES")
+    assert changed(before) == after
+    assert changed(after) == after
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# export CUDA_VISIBLE_DEVICES=0\n",
+        "echo 'CUDA_VISIBLE_DEVICES=0 $CUDA_VISIBLE_DEVICES'\n",
+        'ssh host "CUDA_VISIBLE_DEVICES=0 python a.py"\n',
+        "echo CUDA_VISIBLE_DEVICES\n",
+        "cat <<'EOF'\nCUDA_VISIBLE_DEVICES=0\n$CUDA_VISIBLE_DEVICES\nEOF\n",
+        "cat <<EOF\n\\$CUDA_VISIBLE_DEVICES\nEOF\n",
+        "python a.py --cuda --arch cuda --out runs/cuda:0 --device cuda_like\n",
+        "MY_CUDA_VISIBLE_DEVICES=0\nEXTRA=CUDA_VISIBLE_DEVICES=0\n",
+        "nvidia-smi\n",
+    ],
+)
+def test_what_is_something_else_stays(text):
+    assert changed(text) == text
+
+
+def test_a_value_that_does_not_carry_over_keeps_every_use_of_the_variable():
+    result = run("CUDA_VISIBLE_DEVICES=3,1 a\nCUDA_VISIBLE_DEVICES=0 a\necho $CUDA_VISIBLE_DEVICES\n")
+    assert (result.status, [f.rule for f in result.findings]) == (
+        Status.UNCHANGED,
+        ["NPU602", "NPU602", "NPU903"],
+    )
+
+
+def test_what_is_left_is_named_and_comments_are_not():
+    result = run("# cuda\nexport CUDA_VISIBLE_DEVICES=0\nnvidia-smi\nNCCL_DEBUG=INFO python a.py\n")
+    assert [f.rule for f in result.findings] == ["NPU903", "NPU602"]
+    assert result.findings[0].message.endswith(": 3")
+
+
+def test_other_encodings_are_only_mentioned():
+    result = convert("# 中文\nexport CUDA_VISIBLE_DEVICES=0\n".encode("gbk"), "run.sh", Settings())
+    assert result is not None
+    assert (result.status, [f.rule for f in result.findings]) == (Status.UNCHANGED, ["NPU903"])
+
+
+@pytest.mark.parametrize(
+    ("path", "data", "shell"),
+    [("a.sh", b"", True), ("a", b"#!/bin/bash -e\n", True), ("a", b"#!/usr/bin/env python\n", False)],
+)
+def test_shell_scripts_are_known_by_name_or_first_line(path, data, shell):
+    assert is_shell(path, data) is shell
