@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import libcst as cst
 
 from cuda2npu.codemods.base import Codemod
-from cuda2npu.rewrite.insertion import space_before_argument
+from cuda2npu.rewrite.insertion import place_after, space_before_argument
 from cuda2npu.rewrite.spans import Span
 from cuda2npu.rewrite.tree import argument
 
 RULE = "NPU011"
-SET_ELSEWHERE = "NPU019"
+EXEC = "NPU019"
 # Rules that convert an option's default or choices -> the words that they replace.
 WORDS = {"NPU003": ("cuda", "npu"), "NPU301": ("nccl", "hccl")}
 
@@ -25,15 +27,30 @@ class DeviceOption(Codemod):
                 words = self.converted_words(call)
                 if words is not None and argument(call, None, "action") is None:
                     self.accept(call, *words)
-        if any(change.applied and change.rule == "NPU003" for change in self.unit.changes):
-            self.report_exec()
-
-    def report_exec(self) -> None:
-        """``exec(open("configurator.py").read())`` may set the device anew, from a command line."""
         for call in self.names.nodes(cst.Call):
             run = isinstance(call.func, cst.Name) and call.func.value == "exec" and call.args
             if run and not isinstance(call.args[0].value, (cst.SimpleString, cst.ConcatenatedString)):
-                self.unit.report(SET_ELSEWHERE, call)
+                self.follow_exec(call)
+
+    def follow_exec(self, call: cst.Call) -> None:
+        """``exec(open("configurator.py").read())`` may set the device anew, from a command line."""
+        words = dict(self.converted_variables(self.spans[call].start))
+        statement = self.names.parents[call]
+        if isinstance(statement, cst.Expr) and words:
+            place = place_after(self.unit, statement)
+            lines = (f'{name} = {name}.replace("{old}", "{new}")' for name, (old, new) in words.items())
+            text = place.wrap(place.break_line.join(lines))
+            self.unit.replace(EXEC, Span(place.offset, place.offset), text, at=call, npu=False, site=False)
+
+    def converted_variables(self, before: int) -> Iterator[tuple[str, tuple[str, str]]]:
+        """Yield the variables of the module that are given a converted word before the offset ``before``."""
+        for change, place in zip(self.unit.changes, self.unit.places):
+            assign = self.names.parents.get(place)
+            if change.applied and change.rule in WORDS and isinstance(assign, cst.Assign):
+                target = assign.targets[0].target
+                is_global = self.names.scope_at(assign) is self.names.top
+                if isinstance(target, cst.Name) and is_global and change.start < before:
+                    yield target.value, WORDS[change.rule]
 
     def converted_words(self, call: cst.Call) -> tuple[str, str] | None:
         """Return the old and the new word, if this option's default or choices have been converted."""
