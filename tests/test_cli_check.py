@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from conftest import snapshot
+from snapshots import snapshot
 
 SOURCE = "import torch\n\nx = torch.ones(1).cuda()\n"
 LEFT = "import torch\nm = torch.nn.DataParallel(torch.nn.Linear(1, 1))\n"

@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from conftest import snapshot
+from snapshots import snapshot
 
 SOURCE = "import torch\n\nx = torch.ones(1).cuda()\n"
 BROKEN = "import torch\nx = torch.ones(1).cuda(\n"
