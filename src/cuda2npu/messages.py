@@ -136,7 +136,8 @@ MESSAGES: Mapping[str, tuple[str, str]] = {
     "run_counts": (
         "cuda2npu: simulated NPU: {operators} operators of {kinds} kinds,"
         " {devices} device(s), {processes} process(es), peak memory {peak} MB",
-        "cuda2npu：模拟 NPU：{operators} 次算子调用，{kinds} 种，{devices} 个设备，{processes} 个进程，内存峰值 {peak} MB",
+        "cuda2npu：模拟 NPU：{operators} 次算子调用，{kinds} 种，"
+        "{devices} 个设备，{processes} 个进程，内存峰值 {peak} MB",
     ),
     # While it runs.
     "converting": ("converting", "转换"),

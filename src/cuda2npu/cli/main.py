@@ -15,6 +15,7 @@ from cuda2npu.cli.check import check
 from cuda2npu.cli.convert import convert
 from cuda2npu.cli.doctor import doctor
 from cuda2npu.cli.rule import rule
+from cuda2npu.cli.run import run as run_command
 from cuda2npu.settings import UsageError
 
 INTERRUPTED = 128 + signal.SIGINT
@@ -27,6 +28,7 @@ Examples:
   cuda2npu convert repo --in-place   rewrites the repository itself
   cuda2npu check repo                for hooks and CI: code 1 if CUDA is left
   cuda2npu rule NPU101               says what a rule does, and why
+  cuda2npu run train.py              runs it on an NPU, real or simulated
   cuda2npu doctor                    checks this machine, says what to mend
 """
 
@@ -47,7 +49,7 @@ def cli(context: click.Context) -> None:
         click.echo(context.get_help())
 
 
-for command in (convert, check, rule, doctor):
+for command in (convert, check, rule, run_command, doctor):
     cli.add_command(command)
 
 

@@ -1,0 +1,104 @@
+"""``cuda2npu run``."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import click
+
+from cuda2npu.cli import options
+from cuda2npu.settings import UsageError
+
+EXAMPLES = """\b
+Examples:
+  cuda2npu run train.py --epochs 1
+  cuda2npu run --device sim --stats stats.json train.py
+  cuda2npu run --device sim -m torch.distributed.run --nproc-per-node 2 train.py
+  cuda2npu run --device cpu-as-cuda original/train.py
+"""
+
+
+class _LikePython(click.Command):
+    """Leaves all words behind the script, or behind ``-m MODULE``, to the script, as python does."""
+
+    def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
+        takes_value = {name for option in self.params if _has_value(option) for name in option.opts}
+        position = 0
+        while position < len(args) and args[position].startswith("-") and args[position] != "--":
+            if args[position] == "-m":
+                args.insert(position + 2, "--")
+                break
+            position += 2 if args[position] in takes_value else 1
+        return super().parse_args(context, args)
+
+
+def _has_value(option: click.Parameter) -> bool:
+    return isinstance(option, click.Option) and not option.is_flag
+
+
+@click.command(
+    cls=_LikePython,
+    epilog=EXAMPLES,
+    short_help="Run a script on an NPU, real or simulated.",
+    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+)
+@click.option(
+    "--device",
+    "wanted",
+    type=click.Choice(("auto", "npu", "sim", "cpu-as-cuda")),
+    default="auto",
+    help="auto takes a real NPU if there is one; cpu-as-cuda runs unconverted CUDA code on the CPU.",
+)
+@click.option("-m", "module", metavar="MODULE", help="Run a module instead of a script.")
+@click.option(
+    "--stats", type=click.Path(path_type=Path), metavar="FILE", help="Write what ran there as JSON."
+)
+@click.option("--devices", type=click.IntRange(1, 64), metavar="N", help="Simulated devices; 2 by default.")
+@click.option("--torch", "target", metavar="VERSION", help="The torch_npu to simulate; default: as torch.")
+@options.language
+@click.option("--quiet", "-q", is_flag=True, help="Say nothing; the script's own output stays.")
+@click.argument("command", metavar="SCRIPT [ARGS]...", nargs=-1, type=click.UNPROCESSED)
+def run(
+    wanted: str,
+    module: str | None,
+    stats: Path | None,
+    devices: int | None,
+    target: str | None,
+    lang: str | None,
+    quiet: bool,
+    command: tuple[str, ...],
+) -> int:
+    """Run a converted script, in a process of its own, and all the processes that it starts.
+
+    A simulated NPU shows that the code works and computes what the CPU computes. It says nothing
+    about the NPU's precision, speed or memory. The exit code is the script's.
+    """
+    from cuda2npu.report.page import Page
+    from cuda2npu.runner import summary
+    from cuda2npu.runner.devices import Device, NoDeviceError, choose
+    from cuda2npu.runner.launch import launch
+    from cuda2npu.settings import Target
+
+    words = (["-m", module] if module else []) + list(command)
+    if not words:
+        raise UsageError("run: which script? Write for example: cuda2npu run train.py")
+    if not words[0].startswith("-") and not Path(words[0]).is_file():  # "-" begins an option of Python's
+        raise UsageError(f"run: {words[0]}: there is no such file")
+    version = ".".join(map(str, Target(target).version)) if target else None
+    try:
+        device = choose(Device(wanted))
+    except NoDeviceError as error:
+        raise UsageError(f"run: {error}") from None
+    page = Page(sys.stderr)
+    for line in () if quiet else summary.before(device, lang or "en"):
+        page.line(*line)
+    ended = launch(words, device, devices=devices, target=version)
+    if ended.statistics is None:
+        return ended.code
+    for line in () if quiet else summary.after(ended.statistics, lang or "en"):
+        page.line(*line)
+    if stats is not None:
+        stats.write_text(json.dumps(ended.statistics.as_json(), indent=1) + "\n", encoding="utf-8")
+    return ended.code

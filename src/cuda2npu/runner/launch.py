@@ -1,0 +1,99 @@
+"""Starts the script in a process of its own, with the device that it is to find."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+
+from cuda2npu.runner import variables
+from cuda2npu.runner.devices import Device
+from cuda2npu.runner.statistics import Statistics, collect
+
+_HOOK = Path(__file__).parent / "hook"
+_SITE = Path(__file__).parents[1] / "simulator" / "site"  # the torch_npu of the simulation
+_FEW_DEVICES = 2
+_PROCESSES = re.compile(r"--nproc[-_]per[-_]node[= ](\d+)")
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a run ended.
+
+    :param code: exit code of the script; 128 + number for a signal that killed it, as shells have it.
+    :param statistics: what ran on the simulated device; None on any other.
+    """
+
+    code: int
+    statistics: Statistics | None = None
+
+
+def launch(
+    command: Sequence[str], device: Device, *, devices: int | None = None, target: str | None = None
+) -> Ended:
+    """Run ``python command…`` on ``device`` and wait for its end.
+
+    Input, output, exit code and signals pass through. Every Python process that the script starts
+    finds the same device.
+
+    :param command: a script, or ``-m`` and a module, and its arguments.
+    :param devices: number of devices; by default what ``CUDA2NPU_SIM_DEVICES`` says, else two, or as many
+        as processes are asked of torchrun.
+    :param target: the torch_npu version whose names the simulation has, such as ``2.7``.
+    """
+    with tempfile.TemporaryDirectory(prefix="cuda2npu-run-") as folder:
+        environment = _environment(os.environ, device, folder, target)
+        if devices is not None:
+            environment[variables.DEVICES] = str(devices)
+        environment.setdefault(variables.DEVICES, str(_devices_for(command)))
+        code = _wait([sys.executable, *command], environment)
+        statistics = collect(Path(folder)) if device is Device.SIMULATED else None
+    return Ended(code, statistics)
+
+
+def _devices_for(command: Sequence[str]) -> int:
+    """Two show what a program does with several; a server's eight would cost time and say no more."""
+    match = _PROCESSES.search(" ".join(command))
+    return max(_FEW_DEVICES, int(match[1]) if match else 0)
+
+
+def _environment(
+    inherited: Mapping[str, str], device: Device, folder: str, target: str | None
+) -> dict[str, str]:
+    """Return the environment of the script."""
+    paths = [str(_HOOK), *([str(_SITE)] if device is Device.SIMULATED else [])]
+    changed = {
+        variables.DEVICE: device.value,
+        variables.STATISTICS: folder,
+        variables.AUTOLOAD: "0",
+        "PYTHONPATH": os.pathsep.join([*paths, *filter(None, [inherited.get("PYTHONPATH")])]),
+    }
+    if target is not None:
+        changed[variables.TARGET] = target
+    return {**inherited, **changed}
+
+
+def _wait(command: Sequence[str], environment: Mapping[str, str]) -> int:
+    process = subprocess.Popen(command, env=dict(environment))
+
+    def pass_on(number: int, frame: FrameType | None) -> None:
+        process.send_signal(number)
+
+    # Ctrl-C reaches the script by itself, as it does every process of the terminal.
+    before = {
+        signal.SIGINT: signal.signal(signal.SIGINT, signal.SIG_IGN),
+        signal.SIGTERM: signal.signal(signal.SIGTERM, pass_on),
+    }
+    try:
+        code = process.wait()
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    return code if code >= 0 else 128 - code

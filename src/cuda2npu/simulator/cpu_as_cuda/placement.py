@@ -1,0 +1,225 @@
+"""Devices: what is sent to "cuda" stays on the CPU, and says that it is on "cuda".
+
+A tensor on the CPU that stands for one on a GPU carries a mark, the number of the GPU. The result of an
+operator with a marked argument is marked, too. So ``x.is_cuda`` and ``x.device`` answer as they would on a
+GPU, and the program takes the branches that it would take there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch.overrides import TorchFunctionMode
+
+_MARK = "_stands_for_cuda"
+_current = 0  # number of the current GPU
+
+
+def current_device() -> int:
+    """Return the number of the current GPU."""
+    return _current
+
+
+def set_device(device: Any) -> None:
+    """Make a GPU the current one."""
+    global _current
+    _current = number_of(device)
+
+
+def is_cuda(value: Any) -> bool:
+    """Whether ``value`` names a GPU, as a text or as a device."""
+    if isinstance(value, str):
+        return value.startswith("cuda")
+    return isinstance(value, torch.device) and value.type == "cuda"
+
+
+def number_of(value: Any) -> int:
+    """Return the number of the GPU that a text, a device, a number or None means."""
+    if isinstance(value, int):
+        return value if value >= 0 else _current
+    index = torch.device(value).index if value is not None else None
+    return _current if index is None else index
+
+
+def mark(value: Any, number: int) -> Any:
+    """Mark the tensors in a result; return the result."""
+    for tensor in _tensors(value):
+        setattr(tensor, _MARK, number)
+    return value
+
+
+def _number_of_mark(tensor: torch.Tensor) -> int | None:
+    number: int | None = getattr(tensor, _MARK, None)
+    return number
+
+
+def _tensors(value: Any) -> Iterator[torch.Tensor]:
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, (tuple, list)):
+        for item in value:
+            yield from _tensors(item)
+
+
+def _send(
+    tensor: torch.Tensor, number: int | None, dtype: torch.dtype | None = None, copy: bool = False
+) -> Any:
+    """Return ``tensor`` on a GPU, or for None on the CPU: the same one if it is there, else a copy.
+
+    A copy to another device keeps the strides of a dense tensor and makes any other one contiguous, as
+    ``Tensor.to(copy=True)`` does on one device, too.
+    """
+    moves = number != _number_of_mark(tensor)
+    sent = tensor.to(dtype=dtype or tensor.dtype, copy=copy or moves)
+    if moves and hasattr(sent, _MARK):
+        delattr(sent, _MARK)
+    return sent if number is None else mark(sent, number)
+
+
+class _CudaOnCpu(TorchFunctionMode):
+    """Sees every call of a torch function."""
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        kwargs = dict(kwargs or {})
+        special = _SPECIAL.get(getattr(func, "__name__", ""))
+        if special is not None and args and isinstance(args[0], torch.Tensor):
+            return special(func, *args, **kwargs)
+        if func is torch.device:
+            return func(*args, **kwargs)
+        number = next((n for t in _tensors(args) if (n := _number_of_mark(t)) is not None), None)
+        if "device" in kwargs and kwargs["device"] is not None:
+            device = kwargs["device"]
+            on_gpu = is_cuda(device) or (isinstance(device, int) and not isinstance(device, bool))
+            number = number_of(device) if on_gpu else None
+            kwargs["device"] = "cpu" if on_gpu else device
+        if kwargs.get("pin_memory"):
+            kwargs["pin_memory"] = False  # pinning asks CUDA's driver
+        result = func(*("cpu" if is_cuda(arg) else arg for arg in args), **kwargs)
+        return result if number is None else mark(result, number)
+
+
+def _to(func: Any, tensor: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+    """``Tensor.to``, in all its forms."""
+    place = kwargs.pop("device", None)
+    given = list(args)
+    if given and isinstance(given[0], torch.Tensor):
+        other = given.pop(0)
+        return _send(tensor, _number_of_mark(other), other.dtype, kwargs.get("copy", False))
+    if given and (isinstance(given[0], (str, torch.device)) or type(given[0]) is int):
+        place = given.pop(0)
+    if place is None:
+        return mark_as(tensor, func(tensor, *given, **kwargs))
+    dtype = kwargs.pop("dtype", None) or next((v for v in given if isinstance(v, torch.dtype)), None)
+    number = number_of(place) if type(place) is int or is_cuda(place) else None
+    sent = _send(tensor, number, dtype, kwargs.pop("copy", False))
+    memory_format = kwargs.pop("memory_format", None)
+    return mark_as(sent, sent.to(memory_format=memory_format)) if memory_format else sent
+
+
+def mark_as(model: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
+    """Give ``value`` the mark of ``model``."""
+    number = _number_of_mark(model)
+    marked: torch.Tensor = value if number is None else mark(value, number)
+    return marked
+
+
+def _cuda(func: Any, tensor: torch.Tensor, device: Any = None, *args: Any, **kwargs: Any) -> Any:
+    return _send(tensor, number_of(device))
+
+
+def _cpu(func: Any, tensor: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+    return _send(tensor, None)
+
+
+def _getter(func: Any, tensor: torch.Tensor, *args: Any) -> Any:
+    """``x.device`` and ``x.is_cuda``."""
+    number = _number_of_mark(tensor)
+    if number is None:
+        return func(tensor, *args)
+    if func == torch.Tensor.device.__get__:
+        return torch.device("cuda", number)
+    if func == torch.Tensor.is_cuda.__get__:
+        return True
+    return mark(func(tensor, *args), number)
+
+
+def _get_device(func: Any, tensor: torch.Tensor) -> int:
+    number = _number_of_mark(tensor)
+    return -1 if number is None else number
+
+
+def _as_it_is(func: Any, tensor: torch.Tensor, *args: Any, **kwargs: Any) -> torch.Tensor:
+    return tensor
+
+
+_SPECIAL = {
+    "to": _to,
+    "cuda": _cuda,
+    "cpu": _cpu,
+    "__get__": _getter,
+    "get_device": _get_device,
+    "pin_memory": _as_it_is,
+    "record_stream": _as_it_is,
+}
+
+
+def install() -> None:
+    """Map devices in calls of torch functions, of modules, and in ``torch.load``."""
+    _CudaOnCpu().__enter__()
+    _wrap_modules()
+    _wrap_load()
+    _wrap_default_tensor_type()
+
+
+def _wrap_modules() -> None:
+    """Modules move their tensors in place: the very parameters, which an optimizer may hold already."""
+    to = torch.nn.Module.to
+
+    def module_to(self: torch.nn.Module, *args: Any, **kwargs: Any) -> torch.nn.Module:
+        place = kwargs.pop("device", None)
+        given = list(args)
+        if given and (isinstance(given[0], (str, torch.device)) or type(given[0]) is int):
+            place = given.pop(0)
+        if given or kwargs:
+            to(self, *given, **kwargs)
+        if place is None:
+            return self
+        return _place(self, number_of(place) if type(place) is int or is_cuda(place) else None)
+
+    torch.nn.Module.to = module_to
+    torch.nn.Module.cuda = lambda self, device=None: _place(self, number_of(device))
+    torch.nn.Module.cpu = lambda self: _place(self, None)
+
+
+def _place(module: torch.nn.Module, number: int | None) -> torch.nn.Module:
+    tensors = [*module.parameters(), *module.buffers()]
+    for tensor in (*tensors, *(t.grad for t in tensors if t.grad is not None)):
+        if number is not None:
+            mark(tensor, number)
+        elif hasattr(tensor, _MARK):
+            delattr(tensor, _MARK)
+    return module
+
+
+def _wrap_load() -> None:
+    load = torch.load
+
+    def load_on_cpu(file: Any, map_location: Any = None, *args: Any, **kwargs: Any) -> Any:
+        """Everything that was saved lies on the CPU; a table or a function for other places isn't asked."""
+        return load(file, "cpu", *args, **kwargs)
+
+    torch.load = load_on_cpu
+    torch.serialization.load = load_on_cpu
+
+
+def _wrap_default_tensor_type() -> None:
+    set_type = torch.set_default_tensor_type
+
+    def set_default_tensor_type(kind: Any) -> None:
+        set_type(kind.replace("torch.cuda.", "torch.") if isinstance(kind, str) else kind)
+
+    torch.set_default_tensor_type = set_default_tensor_type

@@ -1,0 +1,107 @@
+"""Unconverted CUDA code on the CPU takes the branches that it would take on a GPU."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch")
+
+PRELUDE = "import torch\nfrom torch import nn\nx = torch.ones(2, 3).cuda()\n"
+
+
+def run(code: str, folder: Path) -> str:
+    (folder / "script.py").write_text(PRELUDE + code, encoding="utf-8")
+    command = [sys.executable, "-m", "cuda2npu", "run", "-q", "--device", "cpu-as-cuda", "script.py"]
+    ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300)
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout.strip()
+
+
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        ("x.is_cuda, x.device, x.get_device()", "True cuda:0 0"),
+        ("x.cpu().is_cuda, x.cpu().device", "False cpu"),
+        ("(x + 1).is_cuda, x[0].is_cuda, x.sum().device.type", "True True cuda"),
+        ("torch.zeros(1, device='cuda:1').device", "cuda:1"),
+        ("torch.zeros_like(x).is_cuda, torch.empty(1).is_cuda", "True False"),
+        ("torch.ones(1).to('cuda').is_cuda, torch.ones(1).to(x).is_cuda", "True True"),
+        ("torch.ones(1).to(0).device, torch.ones(1).to(torch.float16).device", "cuda:0 cpu"),
+        ("nn.Linear(3, 1).cuda().weight.is_cuda, nn.Linear(3, 1).weight.is_cuda", "True False"),
+        ("nn.Linear(3, 1).to('cuda')(x).device", "cuda:0"),
+        ("torch.device('cuda', 1).type, torch.device('cuda:1').index", "cuda 1"),
+        ("torch.cuda.is_available(), torch.cuda.device_count() > 0", "True True"),
+        ("x.to('cuda') is x, x.cpu() is x", "True False"),
+        ("x.to(torch.float64).is_cuda, x.half().is_cuda, x.double().dtype", "True True torch.float64"),
+        ("torch.cat([x, x]).is_cuda, torch.stack([x, x]).is_cuda", "True True"),
+        ("x.split(1)[1].is_cuda, x.max(0).values.is_cuda", "True True"),
+        ("nn.DataParallel(nn.Linear(3, 1)).cuda()(x).shape", "torch.Size([2, 1])"),
+    ],
+)
+def test_answers(tmp_path, expression, value):
+    assert run(f"print({expression})\n", tmp_path) == value
+
+
+def test_a_copy_is_a_copy(tmp_path):
+    code = "a = torch.zeros(1)\nb = a.cuda()\nb += 1\nprint(a.item(), b.item(), b.cpu().is_cuda)\n"
+    assert run(code, tmp_path) == "0.0 1.0 False"
+
+
+def test_the_current_device(tmp_path):
+    code = (
+        "torch.cuda.set_device(1)\nwith torch.cuda.device(2):\n    a = torch.zeros(1).cuda()\n"
+        "print(a.device, torch.zeros(1).cuda().device, torch.cuda.current_device())\n"
+    )
+    assert run(code, tmp_path) == "cuda:2 cuda:1 1"
+
+
+def test_training_with_amp_and_checkpoints(tmp_path):
+    code = """
+torch.manual_seed(0)
+net = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 1)).cuda()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+scaler = torch.cuda.amp.GradScaler()
+for _ in range(3):
+    with torch.cuda.amp.autocast():
+        out = net(x)
+    loss = out.float().pow(2).mean()
+    optimizer.zero_grad()
+    scaler.scale(loss).backward()
+    scaler.step(optimizer)
+    scaler.update()
+torch.save(net.state_dict(), "net.pt")
+net.load_state_dict(torch.load("net.pt", map_location="cuda:0"))
+print(out.dtype, loss.item() < 1, next(net.parameters()).is_cuda)
+"""
+    assert run(code, tmp_path) == "torch.float16 True True"
+
+
+def test_two_processes(tmp_path):
+    (tmp_path / "train.py").write_text(
+        """
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+
+dist.init_process_group("nccl")
+rank = dist.get_rank()
+torch.cuda.set_device(rank)
+net = DistributedDataParallel(torch.nn.Linear(2, 1).cuda(rank), device_ids=[rank])
+t = torch.tensor([rank + 1.0]).cuda()
+dist.all_reduce(t)
+net(torch.ones(1, 2).cuda()).sum().backward()
+print(t.item(), t.device)
+dist.destroy_process_group()
+""",
+        encoding="utf-8",
+    )
+    command = [sys.executable, "-m", "cuda2npu", "run", "-q", "--device", "cpu-as-cuda"]
+    command += ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "train.py"]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300, env=environment)
+    assert sorted(ran.stdout.splitlines()) == ["3.0 cuda:0", "3.0 cuda:1"], ran.stderr
