@@ -4,12 +4,18 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+# What the simulated NPU is built for. `make test TORCH=` tests without it.
+TORCH ?= torch==2.13.0 numpy
 
 .PHONY: demo test soak audit lint clean
 
 demo: $(VENV)/.installed
 	rm -rf build/demo
 	$(BIN)/cuda2npu convert examples/resnet50_cifar10 -o build/demo
+ifneq ($(strip $(TORCH)),)
+	$(PIP) $(TORCH)
+	$(BIN)/python tools/demo.py examples/resnet50_cifar10 build/demo
+endif
 
 test: $(VENV)/.installed-for-tests
 	$(BIN)/python -m pytest -m "not soak"
@@ -19,7 +25,7 @@ soak: $(VENV)/.installed-for-tests
 
 # The largest honest test bed on every machine: the torch package itself.
 audit: $(VENV)/.installed-for-tests
-	$(PIP) 'torch==2.13.0'
+	$(PIP) $(TORCH)
 	rm -rf build/audit
 	$(BIN)/cuda2npu convert examples/resnet50_cifar10 -o build/audit/example --quiet
 	$(BIN)/python tools/audit.py examples/resnet50_cifar10 build/audit/example
@@ -43,5 +49,5 @@ $(VENV)/.installed: pyproject.toml | $(BIN)/python
 	touch $@
 
 $(VENV)/.installed-for-tests: pyproject.toml | $(BIN)/python
-	$(PIP) -e '.[test]'
+	$(PIP) -e '.[test]' $(TORCH)
 	touch $@ $(VENV)/.installed
