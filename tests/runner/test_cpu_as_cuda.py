@@ -81,6 +81,25 @@ print(out.dtype, loss.item() < 1, next(net.parameters()).is_cuda)
     assert run(code, tmp_path) == "torch.float16 True True"
 
 
+def test_data_parallel_splits_the_batch(tmp_path):
+    code = """
+net = nn.Sequential(nn.Linear(3, 2), nn.BatchNorm1d(2)).cuda()
+whole = nn.DataParallel(net)
+y = torch.arange(12.0).reshape(4, 3).cuda()
+out = whole(y)
+parts = torch.cat([nn.functional.batch_norm(net[0](p), None, None, training=True) for p in y.chunk(2)])
+print(torch.allclose(out, parts), net[1].num_batches_tracked.item(), out.is_cuda)
+out.sum().backward()
+print(net[0].weight.grad.is_cuda, net[0].weight.grad.shape)
+print(nn.DataParallel(net, device_ids=[0])(y).shape, whole(y[:1].repeat(5, 1)).shape)
+"""
+    assert run(code, tmp_path).splitlines() == [
+        "True 1 True",
+        "True torch.Size([2, 3])",
+        "torch.Size([4, 2]) torch.Size([5, 2])",
+    ]
+
+
 def test_two_processes(tmp_path):
     (tmp_path / "train.py").write_text(
         """

@@ -1,4 +1,4 @@
-"""Several processes: gloo in place of nccl; one device where DataParallel has several."""
+"""Several processes: gloo in place of nccl."""
 
 from __future__ import annotations
 
@@ -7,24 +7,14 @@ from typing import Any
 import torch
 from torch import nn
 
-
-class _OneDevice(nn.Module):
-    """``nn.DataParallel`` on a single device."""
-
-    def __init__(self, module: nn.Module, device_ids: Any = None, output_device: Any = None, dim: int = 0):
-        super().__init__()
-        self.module = module
-        self.device_ids = [0]
-
-    def forward(self, *args: Any, **kwargs: Any) -> Any:
-        return self.module(*args, **kwargs)
+from cuda2npu.simulator.cpu_as_cuda.data_parallel import DataParallel
 
 
 def install() -> None:
     """Map ``init_process_group``, DistributedDataParallel, SyncBatchNorm and DataParallel."""
     parallel: Any = nn.parallel
     data_parallel: Any = nn
-    data_parallel.DataParallel = parallel.DataParallel = parallel.data_parallel.DataParallel = _OneDevice
+    data_parallel.DataParallel = parallel.DataParallel = parallel.data_parallel.DataParallel = DataParallel
     if not torch.distributed.is_available():
         return
     _wrap_init_process_group()
