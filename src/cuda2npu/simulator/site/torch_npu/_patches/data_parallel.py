@@ -67,9 +67,8 @@ def broadcast_coalesced(
 
 
 def apply() -> None:
-    """Give torch._C what it lacks."""
+    """Give torch._C what a CPU build lacks, and a CUDA build has for CUDA alone."""
     for function in (
         scatter, scatter_out, gather, gather_out, broadcast, broadcast_out, broadcast_coalesced
     ):  # fmt: skip
-        if not hasattr(torch._C, f"_{function.__name__}"):
-            setattr(torch._C, f"_{function.__name__}", function)
+        setattr(torch._C, f"_{function.__name__}", function)
