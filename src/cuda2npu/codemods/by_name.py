@@ -12,7 +12,7 @@ from cuda2npu.codemods.base import Codemod
 from cuda2npu.rewrite.tree import argument, string_value
 from cuda2npu.rewrite.unit import Unit
 
-_ARGUMENT = re.compile(r"(?P<function>[\w.]+)\((?P<position>\d+):(?P<keyword>\w+)=(?P<value>[^)]*)\)")
+_ARGUMENT = re.compile(r"(?P<function>[*\w.]+)\((?P<position>\d+):(?P<keyword>\w+)=(?P<value>[^)]*)\)")
 
 
 class AttributeName(Codemod):
@@ -40,7 +40,10 @@ class AttributeName(Codemod):
 
 
 class ArgumentValue(Codemod):
-    """Reports string arguments; the row is called ``torch.compile(1:backend=cudagraphs)``."""
+    """Reports string arguments; the row is called ``torch.compile(1:backend=cudagraphs)``.
+
+    A row ``*.impl(…)`` is about a method of that name, whatever the object.
+    """
 
     def __init__(self, unit: Unit) -> None:
         super().__init__(unit)
@@ -51,7 +54,10 @@ class ArgumentValue(Codemod):
                 self.rows[match["function"]].append((match, rule, row))
 
     def visit_Call(self, node: cst.Call) -> None:
-        for function in self.names.qualified(node.func):
+        functions = set(self.names.qualified(node.func))
+        if not functions and isinstance(node.func, cst.Attribute):
+            functions = {f"*.{node.func.attr.value}"}
+        for function in functions:
             for match, rule, row in self.rows.get(function, ()):
                 arg = argument(node, int(match["position"]), match["keyword"])
                 if arg is not None and string_value(arg.value) == match["value"]:
