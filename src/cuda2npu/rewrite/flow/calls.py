@@ -99,6 +99,9 @@ class Calls:
             return self._member(string_value(given.call.args[0].value))
         if name == "parametrize" and given.position == 1:
             return self._parametrized(given.call)
+        if name == "fixture" and given.keyword == "params":
+            function = self.names.enclosing(given.call, cst.FunctionDef)
+            return self._named(function.name.value) if function is not None else Use.UNKNOWN
         if name in _DECLARE and (given.position == 0 or given.keyword in ("default", "default_factory")):
             return self.flow.use_of(given.call)
         if name in TRANSPARENT:
