@@ -81,6 +81,23 @@ print(out.dtype, loss.item() < 1, next(net.parameters()).is_cuda)
     assert run(code, tmp_path) == "torch.float16 True True"
 
 
+def test_autocast_casts_what_it_casts_on_cuda(tmp_path):
+    code = """
+y = torch.ones(2, 4, 3).cuda()
+with torch.autocast("cuda"):
+    print(torch.bmm(y, y.transpose(1, 2)).dtype, nn.functional.softmax(x.half(), 1).dtype)
+    print(nn.functional.avg_pool2d(torch.ones(1, 1, 2, 2).cuda().half(), 2).dtype)
+with torch.autocast("cuda", dtype=torch.bfloat16):
+    print(nn.Linear(3, 1).cuda()(x).dtype)
+"""
+    assert run(code, tmp_path).split() == [
+        "torch.float16",
+        "torch.float32",
+        "torch.float16",  # the CPU's own lists say float32
+        "torch.bfloat16",
+    ]
+
+
 def test_data_parallel_splits_the_batch(tmp_path):
     code = """
 net = nn.Sequential(nn.Linear(3, 2), nn.BatchNorm1d(2)).cuda()
@@ -103,6 +120,8 @@ print(nn.DataParallel(net, device_ids=[0])(y).shape, whole(y[:1].repeat(5, 1)).s
 def test_two_processes(tmp_path):
     (tmp_path / "train.py").write_text(
         """
+import sys
+
 import torch
 import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
@@ -114,7 +133,7 @@ net = DistributedDataParallel(torch.nn.Linear(2, 1).cuda(rank), device_ids=[rank
 t = torch.tensor([rank + 1.0]).cuda()
 dist.all_reduce(t)
 net(torch.ones(1, 2).cuda()).sum().backward()
-print(t.item(), t.device)
+sys.stdout.write(f"{t.item()} {t.device}\\n")  # at once: two processes write
 dist.destroy_process_group()
 """,
         encoding="utf-8",

@@ -98,6 +98,8 @@ TORCH_LIBRARY(cuda2npu_sim, m) {
   // A CPU tensor over the same memory, for collectives. A CPU tensor is returned as it is.
   m.def("cpu_alias(Tensor(a) tensor) -> Tensor(a)", &cpu_alias);
 
+  m.def("cast_on_cpu_as_on_cuda() -> ()", &cast_on_cpu_as_on_cuda);
+
   // Lines of "aten::add 12": the operator without its overload, a space, how often it ran on an npu
   // device since the start or the last reset. Views and allocations run nothing and aren't counted,
   // nor are copies between devices.

@@ -14,6 +14,7 @@ from cuda2npu.simulator.cpu_as_cuda import placement
 _NAME = "CPU in place of CUDA"
 _MEMORY = 64 << 30  # bytes; programs choose batch sizes by it
 _PROPERTIES = SimpleNamespace(name=_NAME, total_memory=_MEMORY, major=8, minor=0, multi_processor_count=1)
+_CUDA_VERSION = "13.0"  # that of PyTorch 2.13's own builds for CUDA; programs take it apart at import
 _TENSORS = ("BFloat16", "Bool", "Byte", "Char", "Double", "Float", "Half", "Int", "Long", "Short")
 
 
@@ -139,7 +140,7 @@ def install() -> None:
     for name in ("range_push", "range_pop", "range_start", "range_end", "mark"):
         setattr(cuda.nvtx, name, _returning(None))
     cuda.cudart = _returning(SimpleNamespace(cudaProfilerStart=int, cudaProfilerStop=int))
-    torch.version.cuda = "12.6"
+    torch.version.cuda = torch.version.cuda or _CUDA_VERSION
 
 
 def _random(cuda: Any) -> None:
