@@ -68,6 +68,13 @@ def test_changes_carry_the_cell_and_offsets_in_it():
     assert (moved["line"], moved["column"], moved["after"]) == (1, 39, "npu")
 
 
+def test_lines_for_the_shell_are_named():
+    result = run(write(list(CELLS), as_list=True).encode())
+    lines = [result.cells[f.cell or 0][f.start : f.end] for f in result.findings]
+    assert [(f.rule, f.cell) for f in result.findings] == [("NPU903", 3), ("NPU903", 4)]
+    assert lines[1] == "    !nvidia-smi"
+
+
 def test_the_patch_is_about_the_lines_of_the_file():
     result = run(write(["import torch\n", "x = torch.ones(1).cuda()"], as_list=True, indent=1).encode())
     patch = file_patch(result).decode()

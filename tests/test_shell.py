@@ -55,6 +55,9 @@ def test_variables_and_options_follow(before, after):
         "python a.py --cuda --arch cuda --out runs/cuda:0 --device cuda_like\n",
         "MY_CUDA_VISIBLE_DEVICES=0\nEXTRA=CUDA_VISIBLE_DEVICES=0\n",
         "nvidia-smi\n",
+        "export CUDA_VISIBLE_DEVICES=0  # cuda2npu: ignore\n",
+        "python a.py --device cuda # cuda2npu: ignore[NPU003]\n",
+        "# cuda2npu: skip-file\nexport CUDA_VISIBLE_DEVICES=0\n",
     ],
 )
 def test_what_is_something_else_stays(text):

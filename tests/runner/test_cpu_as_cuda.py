@@ -98,6 +98,20 @@ with torch.autocast("cuda", dtype=torch.bfloat16):
     ]
 
 
+def test_dropout_rounds_as_on_a_device(tmp_path):
+    code = """
+y = torch.randn(64, 64).half().cuda()
+by_keyword = lambda y: torch.dropout(y, 0.1, train=True)
+for drop in (nn.Dropout(0.1), lambda y: nn.functional.dropout(y, 0.1), by_keyword):
+    torch.manual_seed(0)
+    dropped = drop(y)
+    torch.manual_seed(0)
+    print(torch.equal(dropped, torch.native_dropout(y, 0.1, True)[0]), dropped.is_cuda)
+print(torch.equal(nn.Dropout(0.1).eval()(y), y), nn.functional.dropout(y, p=0.0, inplace=True) is y)
+"""
+    assert run(code, tmp_path).splitlines() == ["True True"] * 4
+
+
 def test_data_parallel_splits_the_batch(tmp_path):
     code = """
 net = nn.Sequential(nn.Linear(3, 2), nn.BatchNorm1d(2)).cuda()

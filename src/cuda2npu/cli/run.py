@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import click
@@ -91,6 +92,8 @@ def run(
         device = choose(Device(wanted))
     except NoDeviceError as error:
         raise UsageError(f"run: {error}") from None
+    if device is Device.SIMULATED and find_spec("torch") is None:
+        raise UsageError("run: it needs torch, which this Python doesn't have: pip install 'torch>=2.5'")
     page = Page(sys.stderr)
     for line in () if quiet else summary.before(device, lang or "en"):
         page.line(*line)

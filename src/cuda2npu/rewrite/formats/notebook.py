@@ -12,18 +12,20 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeVar
 
+from cuda2npu.catalog.rules import load_catalog
 from cuda2npu.messages import say
 from cuda2npu.rewrite import engine
 from cuda2npu.rewrite.change import Change, FileResult, Finding, Kept, Status
 from cuda2npu.rewrite.formats.json_spans import String, parse
 from cuda2npu.rewrite.index import ProjectIndex
 from cuda2npu.rewrite.source import SourceError, decode
-from cuda2npu.rewrite.words import mentions_cuda
+from cuda2npu.rewrite.words import CUDA_WORD, mentions_cuda
 from cuda2npu.settings import Settings
 
 _Entry = TypeVar("_Entry", Change, Finding, Kept)
 
 SUFFIX = ".ipynb"
+MENTION = "NPU903"
 # A line for IPython or the shell: %matplotlib inline, !nvidia-smi, ?torch, x = !ls, y = %time f()
 _MAGIC = re.compile(r"^([ \t]*(?:[\w.]+[ \t]*=[ \t]*)?)([%!?].*|[\w.]+\?\??[ \t]*)$", re.M)
 _CELL_MAGIC = re.compile(r"\A\s*%%(\w+)")
@@ -57,7 +59,7 @@ def convert(data: bytes, path: str, settings: Settings, index: ProjectIndex) -> 
         text=source.text,
         data=source.encode(notebook.edited(applied)) if applied else data,
         changes=changes,
-        findings=[notebook.moved(finding) for finding in result.findings],
+        findings=[*map(notebook.moved, result.findings), *notebook.elsewhere(settings)],
         kept=[notebook.moved(kept) for kept in result.kept],
         cells=[cell.source for cell in notebook.cells],
     )
@@ -70,10 +72,20 @@ class _Cell:
     number: int
     literals: Sequence[String]
     is_list: bool
+    whole: str  # the source of a code cell in any language
 
     @cached_property
     def source(self) -> str:
         return "".join(literal.value for literal in self.literals)
+
+    def other_lines(self) -> Iterator[tuple[int, str]]:
+        """Yield each line of the cell with its offset; empty where it is Python."""
+        python = self.program.splitlines(keepends=True)
+        at = 0
+        for number, line in enumerate(self.whole.splitlines(keepends=True)):
+            is_python = number < len(python) and python[number] == line
+            yield at, "" if is_python else line.rstrip("\r\n")
+            at += len(line)
 
     @property
     def program(self) -> str:
@@ -127,6 +139,19 @@ class _Notebook:
             end = len(self.cells[number].source)
             return replace(change, cell=number, start=end, end=end, after="\n" + change.after[:-1])
         return self.moved(change)
+
+    def elsewhere(self, settings: Settings) -> Iterator[Finding]:
+        """Yield a finding for each line for the shell or IPython that mentions CUDA."""
+        rule = load_catalog(settings.rules).rules[MENTION]
+        if not settings.selects(MENTION, rule.default):
+            return
+        summary, advice = (text.in_language(settings.lang) for text in (rule.summary, rule.advice))
+        for cell in self.cells:
+            for number, (start, line) in enumerate(cell.other_lines(), 1):
+                if CUDA_WORD.search(line):
+                    end = start + len(line)
+                    message = f"{summary} {number}"
+                    yield Finding(MENTION, rule.severity, start, end, message, advice, cell.number)
 
     def edited(self, changes: Sequence[Change]) -> str:
         """Return the text of the notebook with ``changes`` carried out."""
@@ -185,6 +210,7 @@ def _cells(document: object) -> Iterator[_Cell]:
         is_code = isinstance(kind, String) and kind.value == "code"
         is_code = is_code and all(isinstance(literal, String) for literal in literals)
         magic = _CELL_MAGIC.match("".join(literal.value for literal in literals)) if is_code else None
+        whole = "".join(literal.value for literal in literals) if is_code else ""
         if not is_code or (magic is not None and magic[1] not in _PYTHON_CELLS):
             literals = []
-        yield _Cell(number, literals, not isinstance(source, String))
+        yield _Cell(number, literals, not isinstance(source, String), whole)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from cuda2npu.catalog.rules import Catalog, Rule, Text, load_catalog
+from cuda2npu.messages import say
 from cuda2npu.rewrite.change import Applicability, Change, FileResult, Finding, Status, apply
 from cuda2npu.rewrite.environment_values import carries_over
 from cuda2npu.rewrite.formats.mention import mention
@@ -25,6 +26,8 @@ _OPTION = re.compile(
     r"--[\w-]*(?:(?P<backend>backend)|device)(?:=|[ \t]+)(?P<quote>[\"']?)(?P<word>nccl|cuda)(?::\d+)?"
     r"(?P=quote)(?=[\s;&|)\\]|$)"
 )
+_SKIP = re.compile(r"^[ \t]*#[ \t]*cuda2npu:[ \t]*skip-file\b", re.M)
+_IGNORE = re.compile(r"#[ \t]*cuda2npu:[ \t]*ignore(?:\[([^\]]*)\])?")
 _VALUE = re.compile(r"(?:[A-Z0-9_]=|--[\w-]+[= ])$")
 _HERE = re.compile(r"<<-?[ \t]*(?P<quote>[\"']?)(?P<word>\w+)(?P=quote)")
 DEVICE = "NPU003"
@@ -51,6 +54,8 @@ def convert(data: bytes, path: str, settings: Settings) -> FileResult | None:
         text = data.decode("utf-8")
     except UnicodeDecodeError:
         return mention(data, path, settings)
+    if _SKIP.search(text):
+        return FileResult(path, Status.SKIPPED, "utf-8", say("skip_file", settings.lang), text)
     script = _Script(text, settings)
     script.look_at_variables()
     script.look_at_options()
@@ -114,8 +119,18 @@ class _Script:
                 rule = self.catalog.rules[BACKEND if backend else DEVICE]
                 self.replace(rule, match.start("word"), match["word"], "hccl" if backend else "npu")
 
+    def is_wanted(self, rule: Rule, start: int) -> bool:
+        """Whether the rule is selected, and not switched off by a comment on the line."""
+        end = self.text.find("\n", start)
+        line = self.text[self.text.rfind("\n", 0, start) + 1 : end if end >= 0 else None]
+        comment = _IGNORE.search(line)
+        codes = [code.strip() for code in (comment[1] or "").split(",")] if comment else []
+        if comment and (codes == [""] or any(rule.code.startswith(code) for code in codes if code)):
+            return False
+        return self.settings.selects(rule.code, rule.default)
+
     def replace(self, rule: Rule, start: int, before: str, after: str) -> None:
-        if not self.settings.selects(rule.code, rule.default):
+        if not self.is_wanted(rule, start):
             return
         message = rule.summary.in_language(self.settings.lang)
         end = start + len(before)
@@ -123,7 +138,7 @@ class _Script:
         self.dealt_with.append((start, end))
 
     def report(self, rule: Rule, start: int, name: str, note: Text) -> None:
-        if not self.settings.selects(rule.code, rule.default):
+        if not self.is_wanted(rule, start):
             return
         lang = self.settings.lang
         advice = note.in_language(lang) or rule.advice.in_language(lang)

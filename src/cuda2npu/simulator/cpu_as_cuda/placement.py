@@ -152,6 +152,23 @@ def _get_device(func: Any, tensor: torch.Tensor) -> int:
     return -1 if number is None else number
 
 
+def _dropout(func: Any, tensor: torch.Tensor, *args: Any, **kwargs: Any) -> torch.Tensor:
+    """Devices drop out with one kernel, the CPU with three, which round half precision differently.
+
+    The parameters are ``p, training, inplace`` in ``torch.nn.functional`` and ``p, train`` in ``torch``.
+    """
+    values: list[Any] = [0.5, True, False]
+    values[: len(args)] = args
+    p, training, inplace = values
+    p, inplace = kwargs.get("p", p), kwargs.get("inplace", inplace)
+    training = kwargs.get("training", kwargs.get("train", training))
+    number = _number_of_mark(tensor)
+    if number is None or not training or inplace or not 0 < p < 1:
+        return mark_as(tensor, func(tensor, *args, **kwargs))
+    dropped: torch.Tensor = mark(torch.native_dropout(tensor, p, True)[0], number)
+    return dropped
+
+
 def _as_it_is(func: Any, tensor: torch.Tensor, *args: Any, **kwargs: Any) -> torch.Tensor:
     return tensor
 
@@ -162,6 +179,7 @@ _SPECIAL = {
     "cpu": _cpu,
     "__get__": _getter,
     "get_device": _get_device,
+    "dropout": _dropout,
     "pin_memory": _as_it_is,
     "record_stream": _as_it_is,
 }
