@@ -112,6 +112,24 @@ print(torch.equal(nn.Dropout(0.1).eval()(y), y), nn.functional.dropout(y, p=0.0,
     assert run(code, tmp_path).splitlines() == ["True True"] * 4
 
 
+def test_a_module_that_moves_leaves_what_was_taken_before(tmp_path):
+    code = """
+net = nn.BatchNorm1d(3)
+optimizer = torch.optim.SGD(net.parameters(), lr=1.0)
+before, buffer = net.state_dict(), net.running_mean
+net.cuda()(x).sum().backward()
+optimizer.step()
+print(torch.equal(before["bias"], net.bias.cpu()), buffer.sum().item(), net.running_mean.sum().item() > 0)
+print(net.bias.grad.is_cuda, net.cpu().bias.is_cuda)
+"""
+    assert run(code, tmp_path).splitlines() == ["False 0.0 True", "True False"]
+
+
+def test_the_default_device(tmp_path):
+    code = "torch.set_default_device('cuda')\nprint(nn.Linear(2, 2)(torch.ones(2)).shape)\n"
+    assert run(code, tmp_path) == "torch.Size([2])"
+
+
 def test_data_parallel_splits_the_batch(tmp_path):
     code = """
 net = nn.Sequential(nn.Linear(3, 2), nn.BatchNorm1d(2)).cuda()

@@ -81,6 +81,20 @@ def test_wrong_usage(tmp_path, arguments, message):
     assert message in ran.stderr
 
 
+@pytest.mark.parametrize(
+    ("device", "place", "message"),
+    [
+        (PLAIN, "s.json", "add --device sim"),
+        ("sim", ".", "give a file"),
+        ("sim", "gone/s.json", "give a file"),
+    ],
+)
+def test_statistics_that_cannot_be_written(torch_script, device, place, message):
+    ran = run("--device", device, "--stats", place, "script.py", cwd=torch_script("print('ran')\n"))
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert message in ran.stderr
+
+
 def test_a_missing_npu_is_an_error(script):
     ran = run("--device", "npu", "script.py", cwd=script("print('ran')\n"))
     assert (ran.returncode, ran.stdout) == (2, "")

@@ -94,6 +94,10 @@ def run(
         raise UsageError(f"run: {error}") from None
     if device is Device.SIMULATED and find_spec("torch") is None:
         raise UsageError("run: it needs torch, which this Python doesn't have: pip install 'torch>=2.5'")
+    if stats is not None and device is not Device.SIMULATED:
+        raise UsageError("run: --stats counts what runs on the simulated device: add --device sim")
+    if stats is not None and (stats.is_dir() or not stats.absolute().parent.is_dir()):
+        raise UsageError(f"run: --stats {stats}: give a file in a folder that exists")
     page = Page(sys.stderr)
     for line in () if quiet else summary.before(device, lang or "en"):
         page.line(*line)

@@ -7,7 +7,7 @@ GPU, and the program takes the branches that it would take there.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -173,7 +173,7 @@ def _as_it_is(func: Any, tensor: torch.Tensor, *args: Any, **kwargs: Any) -> tor
     return tensor
 
 
-_SPECIAL = {
+_SPECIAL: dict[str, Callable[..., Any]] = {
     "to": _to,
     "cuda": _cuda,
     "cpu": _cpu,
@@ -188,6 +188,7 @@ _SPECIAL = {
 def install() -> None:
     """Map devices in calls of torch functions, of modules, and in ``torch.load``."""
     _CudaOnCpu().__enter__()
+    _wrap_default_device()
     _wrap_modules()
     _wrap_load()
     _wrap_default_tensor_type()
@@ -214,13 +215,34 @@ def _wrap_modules() -> None:
 
 
 def _place(module: torch.nn.Module, number: int | None) -> torch.nn.Module:
-    tensors = [*module.parameters(), *module.buffers()]
-    for tensor in (*tensors, *(t.grad for t in tensors if t.grad is not None)):
-        if number is not None:
-            mark(tensor, number)
-        elif hasattr(tensor, _MARK):
-            delattr(tensor, _MARK)
+    """Give parameters new memory, and buffers new tensors, as a move to another device does."""
+    with torch.no_grad():
+        for part in module.modules():
+            for parameter in part.parameters(recurse=False):
+                for tensor in filter(lambda t: t is not None, (parameter, parameter.grad)):
+                    if _number_of_mark(tensor) != number:
+                        tensor.data = tensor.data.clone()
+                        _set_mark(tensor, number)
+            for name, buffer in part._buffers.items():
+                if buffer is not None:
+                    part._buffers[name] = _send(buffer, number)
     return module
+
+
+def _set_mark(tensor: torch.Tensor, number: int | None) -> None:
+    if number is not None:
+        mark(tensor, number)
+    elif hasattr(tensor, _MARK):
+        delattr(tensor, _MARK)
+
+
+def _wrap_default_device() -> None:
+    set_device = torch.set_default_device
+
+    def set_default_device(device: Any) -> None:
+        set_device("cpu" if is_cuda(device) else device)
+
+    torch.set_default_device = set_default_device
 
 
 def _wrap_load() -> None:
