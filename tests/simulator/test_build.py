@@ -52,6 +52,7 @@ def compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Compiler:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     (tmp_path / "tmp").mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))  # for child processes: the second cache lies there
     (tmp_path / "bin").mkdir()
     compiler = Compiler(tmp_path / "bin")
     monkeypatch.setenv("CXX", str(compiler.path))
