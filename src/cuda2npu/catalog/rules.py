@@ -19,6 +19,8 @@ else:
     import tomli as tomllib
 
 LANGUAGES = ("en", "zh")
+# What there is of a package for Ascend: a port or fork, something else to take its place, nothing; or it works.
+STATES = ("port", "replace", "none", "works")
 
 
 class CatalogError(Exception):
@@ -49,6 +51,7 @@ class Row:
     :param lacks: keywords that the counterpart doesn't take.
     :param unless: keywords that make a call right as it is.
     :param note: what differs, or what to do instead.
+    :param state: for a package, what there is of it for Ascend: one of :data:`STATES`, or empty.
     """
 
     name: str
@@ -59,6 +62,7 @@ class Row:
     lacks: Sequence[str] = ()
     unless: Sequence[str] = ()
     note: Text = Text()
+    state: str = ""
 
     @property
     def remark(self) -> Text:
@@ -237,6 +241,9 @@ def _row(name: str, row: Mapping[str, Any], notes: Mapping[str, Text]) -> Row:
     note = row.get("note")
     if note is not None and note not in notes:
         raise ValueError(f"{name}: there is no note {note!r} in this file")
+    state = row.get("state", "")
+    if state and state not in STATES:
+        raise ValueError(f"{name}: state {state!r} is none of {', '.join(STATES)}")
     holds(row.get("torch_npu", ""), (2, 1))  # find an unreadable condition now, not when it is used
     return Row(
         name=name,
@@ -247,4 +254,5 @@ def _row(name: str, row: Mapping[str, Any], notes: Mapping[str, Text]) -> Row:
         lacks=tuple(row.get("lacks", ())),
         unless=tuple(row.get("unless", ())),
         note=notes[note] if note else Text(),
+        state=state,
     )
