@@ -139,6 +139,115 @@ MESSAGES: Mapping[str, tuple[str, str]] = {
         "cuda2npu：模拟 NPU：{operators} 次算子调用，{kinds} 种，"
         "{devices} 个设备，{processes} 个进程，内存峰值 {peak} MB",
     ),
+    # The analysis of a repository.
+    "analysis_size": (
+        "{python_files} Python files, {notebooks} of them notebooks, with {lines} lines of code."
+        " Nothing was run, and nothing was written.",
+        "{python_files} 个 Python 文件（其中 notebook {notebooks} 个），{lines} 行代码。"
+        "未运行任何代码，也未写入任何文件。",
+    ),
+    "analysis_native_size": (
+        "{native_files} CUDA sources (.cu, .cuh) with {native_lines} lines: they aren't converted.",
+        "{native_files} 个 CUDA 源文件（.cu、.cuh），{native_lines} 行：不会被转换。",
+    ),
+    "analysis_npu": (
+        "{npu_files} of the Python files use an NPU already.",
+        "其中 {npu_files} 个 Python 文件已经用到 NPU。",
+    ),
+    "analysis_mentions": (
+        "{count} files of other kinds mention CUDA and aren't converted; they are listed below.",
+        "另有 {count} 个其他类型的文件提到 CUDA，不会被转换；列在下面。",
+    ),
+    "analysis_left_out": (
+        "{failed} paths failed and {skipped} were skipped: what is in them isn't counted.",
+        "{failed} 个路径失败，{skipped} 个已跳过：其内容未计入。",
+    ),
+    "analysis_uses": (
+        "{total} places need a change: {safe} ({share}) are converted by themselves, {unsafe} more with"
+        " --unsafe, {manual} must be looked at, {blocker} won't run on an NPU."
+        " Good to know: {info}. CUDA words kept on purpose: {kept}.",
+        "{total} 处需要改动：{safe} 处（{share}）可自动转换，{unsafe} 处可用 --unsafe 转换，"
+        "{manual} 处需要检查，{blocker} 处在 NPU 上无法运行。仅供参考：{info} 处。"
+        "有意保留的 CUDA 字样：{kept} 处。",
+    ),
+    "analysis_no_uses": ("No CUDA use was found.", "未发现 CUDA 用法。"),
+    "analysis_effort": ("Python files by effort", "按工作量划分的 Python 文件"),
+    "effort": ("effort", "工作量"),
+    "meaning": ("meaning", "含义"),
+    "effort_none": ("none: nothing to do", "无: 无需处理"),
+    "effort_low": ("low: safe changes only; they are applied by themselves", "低: 只有安全改动，自动应用"),
+    "effort_medium": (
+        "medium: something to look at, or a change that is only made with --unsafe",
+        "中: 有需要检查的位置，或需用 --unsafe 的改动",
+    ),
+    "effort_high": (
+        "high: something that won't run on an NPU, or a file that can't be read",
+        "高: 有在 NPU 上无法运行的代码，或文件无法读取",
+    ),
+    "analysis_blockers": ("Won't run on an NPU", "在 NPU 上无法运行"),
+    "analysis_person": ("Must be looked at", "需要检查"),
+    "analysis_unsafe": ("Converted with --unsafe only", "仅用 --unsafe 时转换"),
+    "analysis_packages": ("Packages that need a decision", "需要决策的软件包"),
+    "analysis_optional": (", imported only where it is there", "，仅在已安装时导入"),
+    "state_none": ("nothing for Ascend: ", "没有昇腾版本: "),
+    "state_replace": ("to be replaced: ", "需要替换: "),
+    "state_port": ("has a build for Ascend: ", "有昇腾版本: "),
+    "state_listed": ("made for NVIDIA's hardware: ", "面向 NVIDIA 硬件: "),
+    "state_torch": (
+        "Built on torch; they work as far as they don't use CUDA themselves:",
+        "基于 torch；只要自身不使用 CUDA 即可工作：",
+    ),
+    "state_unknown": (
+        "Not in the tables of cuda2npu; whether they use CUDA isn't known:",
+        "不在 cuda2npu 的表中，是否使用 CUDA 未知：",
+    ),
+    "state_works": ("Work as they are:", "可直接使用："),
+    "analysis_native": ("CUDA sources: {files} files, {lines} lines", "CUDA 源文件：{files} 个，{lines} 行"),
+    "analysis_operators": ("Operators and dtypes at risk", "有风险的算子和数据类型"),
+    "analysis_configuration": (
+        "Scripts and configurations that mention CUDA",
+        "提到 CUDA 的脚本和配置文件",
+    ),
+    "analysis_files": ("Files with the most work", "工作量最大的文件"),
+    "analysis_unknown": ("What isn't known", "尚不清楚的内容"),
+    "analysis_not_run": (
+        "This is read from the source alone. It doesn't show precision or speed on an NPU, what packages do"
+        " inside, nor code that is loaded at run time.",
+        "以上仅由源代码得出，不能说明 NPU 上的精度和速度、软件包内部的行为，以及运行时加载的代码。",
+    ),
+    "analysis_next": ("What to do next", "下一步"),
+    "analysis_more": (
+        "and {count} more; --format json has them all",
+        "另有 {count} 项；完整列表见 --format json",
+    ),
+    "lines": ("lines", "行数"),
+    "file": ("file", "文件"),
+    "rule": ("rule", "规则"),
+    "weight": ("weight", "程度"),
+    "name": ("name", "名称"),
+    "first_place": ("first place", "首次出现"),
+    "files_of_folder": ("{path} ({count} files)", "{path}（{count} 个文件）"),
+    "wont_run": ("won't run", "无法运行"),
+    "to_convert": ("converted", "可转换"),
+    "to_look_at": ("to look at", "需检查"),
+    "unsafe_short": ("unsafe", "需确认"),
+    "step_rule": (
+        "Why the most frequent of the blockers won't run, and what to do.",
+        "最常见的阻塞项的原因和处理方法。",
+    ),
+    "step_diff": (
+        "What would change, line by line; nothing is written.",
+        "逐行查看将要修改的内容；不写入文件。",
+    ),
+    "step_convert": (
+        "A complete converted copy with a report; add --unsafe when you have read those changes.",
+        "生成完整的转换副本和报告；审阅需确认的改动后可加 --unsafe。",
+    ),
+    "step_run": ("The result on a simulated NPU, on any machine.", "在任意机器上用模拟 NPU 运行结果。"),
+    "step_doctor": (
+        "On the server: whether torch, torch_npu, CANN and driver fit.",
+        "在服务器上：检查 torch、torch_npu、CANN 和驱动是否匹配。",
+    ),
     # While it runs.
     "converting": ("converting", "转换"),
 }

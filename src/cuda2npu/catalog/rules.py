@@ -19,7 +19,7 @@ else:
     import tomli as tomllib
 
 LANGUAGES = ("en", "zh")
-# What there is of a package for Ascend: a port or fork, something else to take its place, nothing; or it works.
+# What there is of a package for Ascend: a port or fork, something in its place, nothing; or it works.
 STATES = ("port", "replace", "none", "works")
 
 
@@ -126,6 +126,7 @@ class Catalog:
     :param roots: top-level packages that rows are about.
     :param foreign: top-level packages whose devices and ``cuda`` members aren't torch's.
     :param torch_family: packages that are built on torch, so that importing them brings it in.
+    :param plain: packages that compute on the CPU only, so that they work beside an NPU as they are.
     """
 
     rules: Mapping[str, Rule]
@@ -135,6 +136,7 @@ class Catalog:
     reasons: Mapping[str, Text]
     foreign: frozenset[str]
     torch_family: frozenset[str]
+    plain: frozenset[str]
 
 
 _TABLES = {"rule", "notes", "reasons", "packages"}
@@ -153,7 +155,7 @@ def _load(extra: tuple[str, ...]) -> Catalog:
     rules: dict[str, Rule] = {}
     rows: dict[str, tuple[Rule, Row]] = {}
     reasons: dict[str, Text] = {}
-    packages: dict[str, set[str]] = {"foreign": set(), "torch_family": set()}
+    packages: dict[str, set[str]] = {"foreign": set(), "torch_family": set(), "plain": set()}
     for where, text in (*_own_files(), *_extra_files(extra)):
         try:
             document = tomllib.loads(text)
@@ -182,6 +184,7 @@ def _load(extra: tuple[str, ...]) -> Catalog:
         reasons,
         frozenset(packages["foreign"]),
         frozenset(packages["torch_family"]),
+        frozenset(packages["plain"]),
     )
 
 
