@@ -11,6 +11,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from cuda2npu.catalog.kernels import has_kernel
 from cuda2npu.catalog.versions import holds
 from cuda2npu.rewrite.change import Applicability, Severity
 from cuda2npu.settings import SOCS, Target
@@ -51,6 +52,7 @@ class Row:
     :param lacks: keywords that the counterpart doesn't take.
     :param unless: keywords that make a call right as it is.
     :param soc: the chips that the row is about; empty for all.
+    :param op: the ATen operator behind ``name``; the row is about versions that have no kernel for it.
     :param note: what differs, or what to do instead.
     """
 
@@ -62,6 +64,7 @@ class Row:
     lacks: Sequence[str] = ()
     unless: Sequence[str] = ()
     soc: Sequence[str] = ()
+    op: str = ""
     note: Text = Text()
 
     @property
@@ -75,7 +78,9 @@ class Row:
 
     def concerns(self, target: Target) -> bool:
         """Whether the row is about this version and this chip."""
-        return self.holds_for(target.version) and (not self.soc or target.soc in self.soc)
+        if self.soc and target.soc not in self.soc:
+            return False
+        return self.holds_for(target.version) and not (self.op and has_kernel(self.op, target.version))
 
 
 @dataclass(frozen=True)
@@ -287,5 +292,6 @@ def _row(name: str, row: Mapping[str, Any], notes: Mapping[str, Text]) -> Row:
         lacks=tuple(row.get("lacks", ())),
         unless=tuple(row.get("unless", ())),
         soc=_socs(name, row),
+        op=row.get("op", ""),
         note=notes[note] if note else Text(),
     )

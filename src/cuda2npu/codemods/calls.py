@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import libcst as cst
 
-from cuda2npu.catalog.rules import Row, Rule
+from cuda2npu.catalog.rules import LANGUAGES, Row, Rule, Text
 from cuda2npu.codemods.arguments import drop_argument
 from cuda2npu.codemods.base import Codemod
 from cuda2npu.rewrite.change import Applicability
@@ -81,18 +81,26 @@ class Calls(Codemod):
     def check(self, call: cst.Call, pattern: _Pattern) -> None:
         rule, row = pattern.rule, pattern.row
         if pattern.keyword is None:
-            self.unit.report(rule.code, call.func, note=row.note)
+            self.report(call.func, pattern)
             return
         arg = argument(call, pattern.position, pattern.keyword)
         if arg is None or not self.has_value(arg.value, pattern.value):
             return
         if rule.applicability is Applicability.MANUAL:
-            self.unit.report(rule.code, arg, note=row.note)
+            self.report(arg, pattern)
         elif row.to:
             span = self.spans.whole(arg.value)
             self.unit.replace(rule.code, span, row.to, at=call, npu=False, note=row.note)
         elif not drop_argument(self.unit, rule.code, call, arg, row.note):
-            self.unit.report(rule.code, arg, note=row.note)
+            self.report(arg, pattern)
+
+    def report(self, node: cst.CSTNode, pattern: _Pattern) -> None:
+        """Report ``node``; where the row is about an operator of ATen, name it."""
+        rule, row = pattern.rule, pattern.row
+        note = row.note if row.note.en else rule.advice
+        if row.op:
+            note = Text(*(f"aten::{row.op}: {note.in_language(lang)}" for lang in LANGUAGES))
+        self.unit.report(rule.code, node, note=note)
 
     def has_value(self, node: cst.BaseExpression, wanted: str) -> bool:
         text = self.spans.text(node)
