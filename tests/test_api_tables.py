@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import json
 import re
 import subprocess
 import sys
 import zipfile
+from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
 from types import ModuleType
@@ -202,15 +203,10 @@ def test_nothing_is_read_before_it_is_asked_for():
 
 
 @pytest.fixture(scope="module")
-def builder() -> ModuleType:
-    path = Path(__file__).parents[1] / "tools" / "build_api_tables.py"
-    spec = importlib.util.spec_from_file_location("build_api_tables", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look there for the types of their fields
-    spec.loader.exec_module(module)
-    return module
+def builder() -> Iterator[ModuleType]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(Path(__file__).parents[1] / "tools"))
+        yield importlib.import_module("build_api_tables")
 
 
 SOURCES = {

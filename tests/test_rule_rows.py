@@ -112,6 +112,7 @@ def test_rows_without_a_target_say_what_to_do() -> None:
         f"{rule.code} {row.name}"
         for rule, row in CATALOG.rows.values()
         if not row.to and not row.note.en and not rule.advice.en
+        if rule.codemod != "call" or rule.applicability is Applicability.MANUAL  # else an argument goes
     ]
     assert silent == []
 

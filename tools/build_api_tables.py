@@ -5,74 +5,31 @@
 
 Downloads the public wheels with pip, reads their Python sources with :mod:`ast` and looks for
 strings in their libraries; nothing of them is imported or run. The same wheels give the same file.
-To follow a new release, add it to ``RELEASES`` and run the script.
+To follow a new release, add it to ``RELEASES`` in tools/wheels.py and run the script.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
-import hashlib
 import json
 import re
-import subprocess
 import sys
 import tempfile
-import urllib.request
 import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Union
 
-# The newest post release of each minor version; 2.2 was never published to PyPI.
-RELEASES = (
-    "2.1.0.post17",
-    "2.3.1.post6",
-    "2.4.0.post4",
-    "2.5.1.post1",
-    "2.6.0.post5",
-    "2.7.1.post11",
-    "2.8.0.post5",
-    "2.9.1",
-    "2.10.0.post7",
-    "2.11.0.post3",
-    "2.12.0.post3",
-    "2.13.0",
-    "2.14.0",
-)
-PYTHON = "3.11"  # a Python for which all of RELEASES have a wheel
-PLATFORMS = ("manylinux_2_28_x86_64", "manylinux2014_x86_64")
-INDEX = "https://pypi.org/simple/torch-npu/"
+from wheels import RELEASES, fetch
+
 OUTPUT = Path(__file__).parents[1] / "src/cuda2npu/catalog/torch_npu_api.json"
 
 # torch_npu.npu is what torch_npu registers as torch.npu, so its names are listed under that.
 NPU = "torch_npu.npu"
 OTHERS = tuple(f"torch_npu.{name}" for name in ("profiler", "optim", "contrib", "utils", "distributed"))
 WITH_PARAMETERS = ("torch.npu.", "torch_npu.profiler.")
-
-
-# --- the wheels ---------------------------------------------------------------------------------
-
-
-def download(release: str, folder: Path) -> Path:
-    """Return the wheel of ``release`` in ``folder``, fetched with pip if it isn't there yet."""
-    pattern = f"torch_npu-{release}-cp{PYTHON.replace('.', '')}-*x86_64.whl"
-    if not any(folder.glob(pattern)):
-        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:"]
-        for platform in PLATFORMS:
-            command += ["--platform", platform]
-        command += ["--python-version", PYTHON, "--dest", str(folder), f"torch_npu=={release}"]
-        subprocess.run(command, check=True)
-    return next(folder.glob(pattern))
-
-
-def uploads() -> dict[str, tuple[str, str]]:
-    """Return file name -> (sha256, upload date) as PyPI's JSON index (PEP 700) has them."""
-    request = urllib.request.Request(INDEX, headers={"Accept": "application/vnd.pypi.simple.v1+json"})
-    with urllib.request.urlopen(request, timeout=60) as answer:
-        files = json.load(answer)["files"]
-    return {file["filename"]: (file["hashes"]["sha256"], file["upload-time"][:10]) for file in files}
 
 
 # --- what the sources of a wheel say ------------------------------------------------------------
@@ -486,18 +443,12 @@ def signatures(wheel: Wheel, names: dict[str, Binding]) -> dict[str, list[str]]:
 
 def build(folder: Path) -> dict[str, object]:
     """Return the table of all RELEASES; see the documentation of ``cuda2npu.catalog.api``."""
-    dates = uploads()
     wheels = []
     present: dict[str, list[str]] = {}
     history: dict[str, dict[str, list[str] | None]] = {}
-    for index, release in enumerate(RELEASES):
-        path = download(release, folder)
-        sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
-        listed, date = dates[path.name]
-        if sha256 != listed:
-            raise SystemExit(f"{path}: sha256 is {sha256}, PyPI has {listed}; delete the file and run again")
-        version = ".".join(release.split(".")[:2])
-        wheels.append({"torch": version, "wheel": f"torch_npu-{release}", "sha256": sha256, "date": date})
+    for index, (path, entry) in enumerate(fetch(folder)):
+        version = entry["torch"]
+        wheels.append(entry)
         wheel = Wheel(path)
         names = wheel.names()
         for name in names:

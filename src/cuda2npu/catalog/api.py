@@ -13,6 +13,8 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
+from cuda2npu.catalog.versions import columns
+
 
 @dataclass(frozen=True)
 class ApiTable:
@@ -76,14 +78,8 @@ def api_table(version: tuple[int, int]) -> ApiTable:
 
     :raises ValueError: if the version is older than every wheel.
     """
-    known = _versions()
-    if version < known[0]:
-        raise ValueError(
-            f"no API table for torch_npu {version[0]}.{version[1]}; the oldest is {api_versions()[0]}"
-        )
-    below = max(column for column, listed in enumerate(known) if listed <= version)
-    columns = (below,) if known[below] == version or version > known[-1] else (below, below + 1)
-    return ApiTable(", ".join(_data()["wheels"][column]["wheel"] for column in columns), columns)
+    found = columns(_versions(), version)
+    return ApiTable(", ".join(_data()["wheels"][column]["wheel"] for column in found), found)
 
 
 @cache

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,8 +11,10 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from cuda2npu.catalog.kernels import has_kernel
 from cuda2npu.catalog.versions import holds
 from cuda2npu.rewrite.change import Applicability, Severity
+from cuda2npu.settings import SOCS, Target
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -50,6 +53,8 @@ class Row:
     :param positional: index of a positional argument (from 0) -> the keyword that it must be given by.
     :param lacks: keywords that the counterpart doesn't take.
     :param unless: keywords that make a call right as it is.
+    :param soc: the chips that the row is about; empty for all.
+    :param op: the ATen operator behind ``name``; the row is about versions that have no kernel for it.
     :param note: what differs, or what to do instead.
     :param state: for a package, what there is of it for Ascend: one of :data:`STATES`, or empty.
     """
@@ -61,6 +66,8 @@ class Row:
     positional: Mapping[int, str] = field(default_factory=dict)
     lacks: Sequence[str] = ()
     unless: Sequence[str] = ()
+    soc: Sequence[str] = ()
+    op: str = ""
     note: Text = Text()
     state: str = ""
 
@@ -72,6 +79,12 @@ class Row:
     def holds_for(self, version: tuple[int, int]) -> bool:
         """Whether the mapping is right for this minor version of torch_npu."""
         return holds(self.torch_npu, version)
+
+    def concerns(self, target: Target) -> bool:
+        """Whether the row is about this version and this chip."""
+        if self.soc and target.soc not in self.soc:
+            return False
+        return self.holds_for(target.version) and not (self.op and has_kernel(self.op, target.version))
 
 
 @dataclass(frozen=True)
@@ -102,7 +115,11 @@ class Example:
 
 @dataclass(frozen=True)
 class Rule:
-    """What is rewritten, why, and the examples that prove it."""
+    """What is rewritten, why, and the examples that prove it.
+
+    ``words`` are identifiers, and ``pattern`` is a regular expression, by which a file that uses torch
+    concerns the rule though no CUDA word stands in it.
+    """
 
     code: str
     name: str
@@ -116,6 +133,8 @@ class Rule:
     examples: Sequence[Example]
     rows: Sequence[Row]
     default: bool = True
+    words: frozenset[str] = frozenset()
+    pattern: str = ""
 
 
 @dataclass(frozen=True)
@@ -217,7 +236,7 @@ def _rules(document: Mapping[str, Any], where: str) -> list[Rule]:
 
 def _rule(table: Mapping[str, Any], notes: Mapping[str, Text]) -> Rule:
     known = {"code", "name", "codemod", "applicability", "severity", "summary", "summary_zh", "why", "why_zh"}
-    known |= {"advice", "advice_zh", "sources", "example", "rows", "default"}
+    known |= {"advice", "advice_zh", "sources", "example", "rows", "default", "words", "pattern"}
     if unknown := set(table) - known:
         raise ValueError(f"unknown key {', '.join(sorted(unknown))}")
     return Rule(
@@ -233,11 +252,37 @@ def _rule(table: Mapping[str, Any], notes: Mapping[str, Text]) -> Rule:
         examples=tuple(Example(**example) for example in table["example"]),
         rows=tuple(_row(name, row, notes) for name, row in table.get("rows", {}).items()),
         default=table.get("default", True),
+        words=_words(table),
+        pattern=_pattern(table),
     )
+
+
+def _words(table: Mapping[str, Any]) -> frozenset[str]:
+    """Return the words of a rule; ``words = true`` takes the last name of each row."""
+    words = table.get("words", ())
+    if words is not True:
+        return frozenset(words)
+    return frozenset(name.partition("(")[0].rpartition(".")[2] for name in table.get("rows", {}))
+
+
+def _pattern(table: Mapping[str, Any]) -> str:
+    pattern: str = table.get("pattern", "")
+    try:
+        re.compile(pattern.encode())
+    except re.error as error:
+        raise ValueError(f"pattern: {error}") from None
+    return pattern
 
 
 def _text(table: Mapping[str, Any], key: str) -> Text:
     return Text(table.get(key, ""), table.get(f"{key}_zh", ""))
+
+
+def _socs(name: str, row: Mapping[str, Any]) -> tuple[str, ...]:
+    socs = tuple(row.get("soc", ()))
+    if unknown := set(socs) - set(SOCS):
+        raise ValueError(f"{name}: unknown chip {', '.join(sorted(unknown))}; one of {', '.join(SOCS)}")
+    return socs
 
 
 def _row(name: str, row: Mapping[str, Any], notes: Mapping[str, Text]) -> Row:
@@ -256,6 +301,8 @@ def _row(name: str, row: Mapping[str, Any], notes: Mapping[str, Text]) -> Row:
         positional={int(index): keyword for index, keyword in row.get("positional", {}).items()},
         lacks=tuple(row.get("lacks", ())),
         unless=tuple(row.get("unless", ())),
+        soc=_socs(name, row),
+        op=row.get("op", ""),
         note=notes[note] if note else Text(),
         state=state,
     )

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from cuda2npu.codemods.attribute_name import AttributeName
 from cuda2npu.codemods.autograd_profiler import AutogradProfiler
 from cuda2npu.codemods.base import Codemod
-from cuda2npu.codemods.by_name import ArgumentValue, AttributeName
+from cuda2npu.codemods.calls import Calls
 from cuda2npu.codemods.code_text import CodeText
 from cuda2npu.codemods.default_device import DefaultDevice
 from cuda2npu.codemods.default_tensor_type import DefaultTensorType
@@ -39,7 +40,7 @@ CODEMODS: tuple[type[Codemod], ...] = (
     DefaultDevice,
     DeviceNumber,
     AttributeName,
-    ArgumentValue,
+    Calls,
     AutogradProfiler,
     StartMethod,
     PackageImport,

@@ -7,15 +7,13 @@ import re
 import libcst as cst
 
 from cuda2npu.codemods.base import Codemod
+from cuda2npu.rewrite.bytes_test import NUMBERS_MEAN_NPU
 from cuda2npu.rewrite.kinds import Kind
 from cuda2npu.rewrite.spans import Span
 from cuda2npu.rewrite.tree import argument
 
 NUMBER = "NPU004"
 DEVICE_ID = "NPU305"
-# From this version on a bare number means the registered PrivateUse1 device, before it CUDA:
-# toDevice in torch/csrc/utils/python_arg_parser.h of 2.1.0 and 2.3.1.
-NUMBERS_MEAN_NPU = (2, 3)
 # init_process_group takes a number for device_id from here on; before, only a torch.device.
 DEVICE_ID_TAKES_NUMBER = (2, 9)
 _NOT_INSIDE = re.compile(r"[\"'\\#\r\n]")

@@ -16,8 +16,8 @@ from cuda2npu.catalog.api import api_table
 from cuda2npu.catalog.rules import load_catalog
 from cuda2npu.codemods import CODEMODS
 from cuda2npu.codemods.base import Codemod
-from cuda2npu.codemods.device_number import NUMBERS_MEAN_NPU
 from cuda2npu.messages import say
+from cuda2npu.rewrite.bytes_test import concerns
 from cuda2npu.rewrite.change import FileResult, Status, apply
 from cuda2npu.rewrite.coherence import offer_incoherent_guards
 from cuda2npu.rewrite.coverage import keep_the_rest, report_unused_suppressions
@@ -29,7 +29,6 @@ from cuda2npu.rewrite.source import Source, SourceError, decode
 from cuda2npu.rewrite.spans import Spans
 from cuda2npu.rewrite.suppress import Suppressions
 from cuda2npu.rewrite.unit import Unit
-from cuda2npu.rewrite.words import mentions_cuda
 from cuda2npu.settings import Settings
 
 _STACK = 5000  # Python calls; a sum of a thousand terms needs some two thousand
@@ -45,9 +44,7 @@ def convert(data: bytes, path: str, settings: Settings, index: ProjectIndex) -> 
     :param path: path relative to the tree that is converted, with forward slashes.
     :return: the result. A file that can't be handled comes back as failed, with the reason.
     """
-    numbers_mean_cuda = settings.target.version < NUMBERS_MEAN_NPU
-    concerned = index.cuda_by_default and b"Tensor(" in data
-    if not concerned and not mentions_cuda(data, numbers_mean_cuda):
+    if not concerns(data, settings, index):
         return FileResult(path, Status.UNCHANGED)
     try:
         source = decode(data)

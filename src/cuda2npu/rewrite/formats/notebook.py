@@ -15,11 +15,12 @@ from typing import TypeVar
 from cuda2npu.catalog.rules import load_catalog
 from cuda2npu.messages import say
 from cuda2npu.rewrite import engine
+from cuda2npu.rewrite.bytes_test import concerns
 from cuda2npu.rewrite.change import Change, FileResult, Finding, Kept, Status
 from cuda2npu.rewrite.formats.json_spans import String, parse
 from cuda2npu.rewrite.index import ProjectIndex
 from cuda2npu.rewrite.source import SourceError, decode
-from cuda2npu.rewrite.words import CUDA_WORD, mentions_cuda
+from cuda2npu.rewrite.words import CUDA_WORD
 from cuda2npu.settings import Settings
 
 _Entry = TypeVar("_Entry", Change, Finding, Kept)
@@ -39,7 +40,7 @@ def is_notebook(path: str) -> bool:
 
 def convert(data: bytes, path: str, settings: Settings, index: ProjectIndex) -> FileResult:
     """Convert the code cells of a notebook; the offsets in the result are into the source of a cell."""
-    if not mentions_cuda(data):
+    if not concerns(data, settings, index):
         return FileResult(path, Status.UNCHANGED)
     try:
         source = decode(data)
