@@ -120,6 +120,22 @@ MESSAGES: Mapping[str, tuple[str, str]] = {
     "is_reported": ("reported to a person", "提示人工处理"),
     "only_unsafe": ("with --unsafe", "使用 --unsafe 时"),
     "sources": ("Sources", "依据"),
+    # The examples of rules as tests.
+    "test_differs": ("something else comes out (- expected, + found):", "转换结果不同（- 期望，+ 实际）："),
+    "test_other_rule": (
+        "{code} has nothing to do with it; the rules that have: {others}",
+        "{code} 没有起作用；起作用的规则：{others}",
+    ),
+    "test_not_kept": ("{code} reports it", "{code} 对它给出了提示"),
+    "test_again": (
+        "converting the result again changes it (- once, + twice):",
+        "再次转换结果又有变化（- 第一次，+ 第二次）：",
+    ),
+    "test_failed": ("{code} example {number}: {reason}", "{code} 示例 {number}：{reason}"),
+    "test_sum": (
+        "examples: {examples}, of rules: {rules}, failed: {failed}",
+        "示例：{examples}，规则：{rules}，失败：{failed}",
+    ),
     # Running a script.
     "run_simulated": (
         "cuda2npu: this is a SIMULATED NPU: it shows that the code works, not what an NPU computes",

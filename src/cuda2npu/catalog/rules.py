@@ -11,6 +11,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from cuda2npu.catalog.checks import check_document, check_rule, check_users_rule
 from cuda2npu.catalog.kernels import has_kernel
 from cuda2npu.catalog.versions import holds
 from cuda2npu.rewrite.change import Applicability, Severity
@@ -118,7 +119,8 @@ class Rule:
     """What is rewritten, why, and the examples that prove it.
 
     ``words`` are identifiers, and ``pattern`` is a regular expression, by which a file that uses torch
-    concerns the rule though no CUDA word stands in it.
+    concerns the rule though no CUDA word stands in it. Of a rule of the user's, ``file`` is where it stands;
+    a file that has the last name of one of its rows concerns it.
     """
 
     code: str
@@ -135,6 +137,7 @@ class Rule:
     default: bool = True
     words: frozenset[str] = frozenset()
     pattern: str = ""
+    file: str = ""
 
 
 @dataclass(frozen=True)
@@ -158,9 +161,6 @@ class Catalog:
     plain: frozenset[str]
 
 
-_TABLES = {"rule", "notes", "reasons", "packages"}
-
-
 def load_catalog(extra: Iterable[str] = ()) -> Catalog:
     """Read the rules of the package and those of the files named in ``extra``.
 
@@ -180,19 +180,21 @@ def _load(extra: tuple[str, ...]) -> Catalog:
             document = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
             raise CatalogError(f"{where}: {error}") from None
-        if unknown := set(document) - _TABLES:
-            raise CatalogError(f"{where}: unknown table {', '.join(sorted(unknown))}; there is [[rule]]")
+        try:
+            check_document(document)
+        except ValueError as error:
+            raise CatalogError(f"{where}: {error}") from None
         reasons.update({key: Text(**value) for key, value in document.get("reasons", {}).items()})
         for kind, names in packages.items():
             names.update(document.get("packages", {}).get(kind, ()))
-        for rule in _rules(document, where):
+        for rule in _rules(document, where, is_own=where not in extra):
             if rule.code in rules:
                 raise CatalogError(f"{where}: rule {rule.code} stands twice")
             rules[rule.code] = rule
             for row in rule.rows:
-                if row.name in rows and where not in extra:  # a user's row may override ours
-                    other = rows[row.name][0].code
-                    raise CatalogError(f"{where}: {rule.code} maps {row.name}, as {other} does")
+                other = rows[row.name][0] if row.name in rows else None
+                if other is not None and other.file == rule.file:  # a user's row may override ours
+                    raise CatalogError(f"{where}: {rule.code} maps {row.name}, as {other.code} does")
                 rows[row.name] = (rule, row)
     modules = frozenset(name.rpartition(".")[0] for name in rows)
     return Catalog(
@@ -222,23 +224,21 @@ def _extra_files(paths: Iterable[str]) -> list[tuple[str, str]]:
         raise CatalogError(f"the rule file can't be read: {error}") from None
 
 
-def _rules(document: Mapping[str, Any], where: str) -> list[Rule]:
+def _rules(document: Mapping[str, Any], where: str, is_own: bool) -> list[Rule]:
     notes = {key: Text(**value) for key, value in document.get("notes", {}).items()}
     rules = []
     for table in document.get("rule", ()):
         try:
-            rules.append(_rule(table, notes))
-        except (KeyError, TypeError, ValueError) as error:
-            what = f"{error} is missing" if isinstance(error, KeyError) else str(error)
-            raise CatalogError(f"{where}: rule {table.get('code', '?')}: {what}") from None
+            check_rule(table, Row, Example)
+            if not is_own:
+                check_users_rule(table)
+            rules.append(_rule(table, notes, "" if is_own else where))
+        except ValueError as error:
+            raise CatalogError(f"{where}: rule {table.get('code', '?')}: {error}") from None
     return rules
 
 
-def _rule(table: Mapping[str, Any], notes: Mapping[str, Text]) -> Rule:
-    known = {"code", "name", "codemod", "applicability", "severity", "summary", "summary_zh", "why", "why_zh"}
-    known |= {"advice", "advice_zh", "sources", "example", "rows", "default", "words", "pattern"}
-    if unknown := set(table) - known:
-        raise ValueError(f"unknown key {', '.join(sorted(unknown))}")
+def _rule(table: Mapping[str, Any], notes: Mapping[str, Text], file: str) -> Rule:
     return Rule(
         code=table["code"],
         name=table["name"],
@@ -252,17 +252,19 @@ def _rule(table: Mapping[str, Any], notes: Mapping[str, Text]) -> Rule:
         examples=tuple(Example(**example) for example in table["example"]),
         rows=tuple(_row(name, row, notes) for name, row in table.get("rows", {}).items()),
         default=table.get("default", True),
-        words=_words(table),
+        words=_words(table, all_rows=bool(file)),
         pattern=_pattern(table),
+        file=file,
     )
 
 
-def _words(table: Mapping[str, Any]) -> frozenset[str]:
-    """Return the words of a rule; ``words = true`` takes the last name of each row."""
-    words = table.get("words", ())
-    if words is not True:
-        return frozenset(words)
-    return frozenset(name.partition("(")[0].rpartition(".")[2] for name in table.get("rows", {}))
+def _words(table: Mapping[str, Any], all_rows: bool) -> frozenset[str]:
+    """Return the words of a rule; ``words = true``, or ``all_rows``, takes the last name of each row."""
+    words = table.get("words", False)
+    listed = frozenset() if isinstance(words, bool) else frozenset(words)
+    if words is not True and not all_rows:
+        return listed
+    return listed | {name.partition("(")[0].rpartition(".")[2] for name in table.get("rows", {})}
 
 
 def _pattern(table: Mapping[str, Any]) -> str:
