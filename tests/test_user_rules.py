@@ -228,7 +228,7 @@ def test_a_package_of_the_company_and_one_that_we_know_otherwise(tmp_path, write
         ('= { to = "corp.npu.move" }', '= { to = "a.b", positional = { x = "y" } }', "by positions from 0"),
         ('= { to = "corp.npu.move" }', '= { note = "gone" }', "there is no note 'gone' in this file"),
         ('= { to = "corp.npu.move" }', '= { torch_npu = "2.7" }', "'2.7' is not a version condition"),
-        ('= { to = "corp.npu.move" }', '= { state = "gone" }', "state 'gone' is none of port, replace"),
+        ('= { to = "corp.npu.move" }', '= { state = "gone" }', "unknown state 'gone'; one of port, replace"),
         (
             '"corp.gpu.move"',
             '"corp gpu move"',

@@ -23,7 +23,7 @@ else:
     import tomli as tomllib
 
 LANGUAGES = ("en", "zh")
-# What there is of a package for Ascend: a port or fork, something in its place, nothing; or it works.
+# Of a package on Ascend: a build of its own, something else in its place, neither, or it runs as it is.
 STATES = ("port", "replace", "none", "works")
 
 
@@ -56,8 +56,8 @@ class Row:
     :param unless: keywords that make a call right as it is.
     :param soc: the chips that the row is about; empty for all.
     :param op: the ATen operator behind ``name``; the row is about versions that have no kernel for it.
+    :param state: what there is of a package on Ascend, one of :data:`STATES`; empty for other rows.
     :param note: what differs, or what to do instead.
-    :param state: for a package, what there is of it for Ascend: one of :data:`STATES`, or empty.
     """
 
     name: str
@@ -69,8 +69,8 @@ class Row:
     unless: Sequence[str] = ()
     soc: Sequence[str] = ()
     op: str = ""
-    note: Text = Text()
     state: str = ""
+    note: Text = Text()
 
     @property
     def remark(self) -> Text:
@@ -287,13 +287,17 @@ def _socs(name: str, row: Mapping[str, Any]) -> tuple[str, ...]:
     return socs
 
 
+def _state(name: str, row: Mapping[str, Any]) -> str:
+    state: str = row.get("state", "")
+    if state and state not in STATES:
+        raise ValueError(f"{name}: unknown state {state!r}; one of {', '.join(STATES)}")
+    return state
+
+
 def _row(name: str, row: Mapping[str, Any], notes: Mapping[str, Text]) -> Row:
     note = row.get("note")
     if note is not None and note not in notes:
         raise ValueError(f"{name}: there is no note {note!r} in this file")
-    state = row.get("state", "")
-    if state and state not in STATES:
-        raise ValueError(f"{name}: state {state!r} is none of {', '.join(STATES)}")
     holds(row.get("torch_npu", ""), (2, 1))  # find an unreadable condition now, not when it is used
     return Row(
         name=name,
@@ -305,6 +309,6 @@ def _row(name: str, row: Mapping[str, Any], notes: Mapping[str, Text]) -> Row:
         unless=tuple(row.get("unless", ())),
         soc=_socs(name, row),
         op=row.get("op", ""),
+        state=_state(name, row),
         note=notes[note] if note else Text(),
-        state=state,
     )

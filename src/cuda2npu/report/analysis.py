@@ -65,8 +65,7 @@ def analysis(document: Json, inventory: Inventory, sources: Sequence[str], lang:
         "configuration": [
             _file(entry)
             for entry in sorted(entries, key=lambda entry: str(entry["path"]))
-            if entry["path"] not in python and not entry["path"].endswith((".cu", ".cuh"))
-            if entry["changes"] or entry["findings"]
+            if entry["path"] not in inventory.python and _is_configuration(entry, inventory)
         ],
         "files": sorted(
             ({**_file(python[path]), "effort": efforts[path]} for path in python if efforts[path] != "none"),
@@ -107,6 +106,14 @@ def _totals(document: Json, inventory: Inventory, efforts: dict[str, str]) -> Js
         "skipped": summary["skipped"],
         "failed": summary["failed"],
     }
+
+
+def _is_configuration(entry: Json, inventory: Inventory) -> bool:
+    """Whether there is something in a file that isn't Python, beside native code."""
+    if entry["path"] in inventory.native:
+        return False
+    found = [finding["rule"] for finding in entry["findings"]]
+    return bool(entry["changes"]) or any(not rule.startswith(NATIVE) for rule in found)
 
 
 def _is_mention(path: str, finding: Json, inventory: Inventory) -> bool:
