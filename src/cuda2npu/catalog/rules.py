@@ -14,7 +14,7 @@ from typing import Any
 from cuda2npu.catalog.kernels import has_kernel
 from cuda2npu.catalog.versions import holds
 from cuda2npu.rewrite.change import Applicability, Severity
-from cuda2npu.settings import SOCS, Target
+from cuda2npu.settings import DEFAULT_INTERPOLATE, SOCS, Target
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -52,6 +52,7 @@ class Row:
     :param lacks: keywords that the counterpart doesn't take.
     :param unless: keywords that make a call right as it is.
     :param soc: the chips that the row is about; empty for all.
+    :param dtypes: the types of tensors that the row is about.
     :param op: the ATen operator behind ``name``; the row is about versions that have no kernel for it.
     :param note: what differs, or what to do instead.
     """
@@ -64,6 +65,7 @@ class Row:
     lacks: Sequence[str] = ()
     unless: Sequence[str] = ()
     soc: Sequence[str] = ()
+    dtypes: Sequence[str] = ()
     op: str = ""
     note: Text = Text()
 
@@ -97,6 +99,7 @@ class Example:
     torch: str = ""
     soc: str = ""
     unsafe: bool = False
+    interpolate: str = DEFAULT_INTERPOLATE
 
     @property
     def source(self) -> str:
@@ -137,6 +140,7 @@ class Rule:
 class Catalog:
     """All rules by code, all rows by the CUDA name that they map, and the reasons for keeping a word.
 
+    :param calls: rows that are about calls; several may be about the same one.
     :param modules: names of rows that have other rows below them.
     :param roots: top-level packages that rows are about.
     :param foreign: top-level packages whose devices and ``cuda`` members aren't torch's.
@@ -145,6 +149,7 @@ class Catalog:
 
     rules: Mapping[str, Rule]
     rows: Mapping[str, tuple[Rule, Row]]
+    calls: Sequence[tuple[Rule, Row]]
     modules: frozenset[str]
     roots: frozenset[str]
     reasons: Mapping[str, Text]
@@ -152,6 +157,7 @@ class Catalog:
     torch_family: frozenset[str]
 
 
+_ABOUT_CALLS = {"call", "resize", "resize_dtype", "dtype"}  # codemods
 _TABLES = {"rule", "notes", "reasons", "packages"}
 
 
@@ -167,6 +173,7 @@ def load_catalog(extra: Iterable[str] = ()) -> Catalog:
 def _load(extra: tuple[str, ...]) -> Catalog:
     rules: dict[str, Rule] = {}
     rows: dict[str, tuple[Rule, Row]] = {}
+    calls: list[tuple[Rule, Row]] = []
     reasons: dict[str, Text] = {}
     packages: dict[str, set[str]] = {"foreign": set(), "torch_family": set()}
     for where, text in (*_own_files(), *_extra_files(extra)):
@@ -183,6 +190,9 @@ def _load(extra: tuple[str, ...]) -> Catalog:
             if rule.code in rules:
                 raise CatalogError(f"{where}: rule {rule.code} stands twice")
             rules[rule.code] = rule
+            if rule.codemod in _ABOUT_CALLS:
+                calls += [(rule, row) for row in rule.rows]
+                continue
             for row in rule.rows:
                 if row.name in rows and where not in extra:  # a user's row may override ours
                     other = rows[row.name][0].code
@@ -192,6 +202,7 @@ def _load(extra: tuple[str, ...]) -> Catalog:
     return Catalog(
         dict(sorted(rules.items())),
         rows,
+        calls,
         modules,
         frozenset(name.partition(".")[0] for name in rows),
         reasons,
@@ -243,7 +254,11 @@ def _rule(table: Mapping[str, Any], notes: Mapping[str, Text]) -> Rule:
         advice=_text(table, "advice"),
         sources=tuple(table["sources"]),
         examples=tuple(Example(**example) for example in table["example"]),
-        rows=tuple(_row(name, row, notes) for name, row in table.get("rows", {}).items()),
+        rows=tuple(
+            _row(name, row, notes)
+            for name, found in table.get("rows", {}).items()
+            for row in (found if isinstance(found, list) else [found])
+        ),
         default=table.get("default", True),
         words=_words(table),
         pattern=_pattern(table),
@@ -292,6 +307,7 @@ def _row(name: str, row: Mapping[str, Any], notes: Mapping[str, Text]) -> Row:
         lacks=tuple(row.get("lacks", ())),
         unless=tuple(row.get("unless", ())),
         soc=_socs(name, row),
+        dtypes=tuple(row.get("dtypes", ())),
         op=row.get("op", ""),
         note=notes[note] if note else Text(),
     )

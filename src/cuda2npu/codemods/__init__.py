@@ -22,6 +22,7 @@ from cuda2npu.codemods.method import Method
 from cuda2npu.codemods.out_of_memory_text import OutOfMemoryText
 from cuda2npu.codemods.own_members import OwnDefinition
 from cuda2npu.codemods.package_import import PackageImport, ProviderName
+from cuda2npu.codemods.resize import Resize, ResizeDtype
 from cuda2npu.codemods.result_member import ResultMember
 from cuda2npu.codemods.start_method import StartMethod
 from cuda2npu.codemods.symbol import Symbol
@@ -41,6 +42,8 @@ CODEMODS: tuple[type[Codemod], ...] = (
     DeviceNumber,
     AttributeName,
     Calls,
+    Resize,
+    ResizeDtype,
     AutogradProfiler,
     StartMethod,
     PackageImport,
