@@ -13,10 +13,12 @@ from cuda2npu.codemods.device_number import DeviceNumber
 from cuda2npu.codemods.device_option import DeviceOption
 from cuda2npu.codemods.device_string import DeviceString
 from cuda2npu.codemods.device_text import DeviceText
+from cuda2npu.codemods.dtype import Dtype
 from cuda2npu.codemods.environment import Environment
 from cuda2npu.codemods.imports import Imports
 from cuda2npu.codemods.is_cuda import IsCuda
 from cuda2npu.codemods.legacy_constructor import LegacyConstructor
+from cuda2npu.codemods.mask_assignment import MaskAssignment
 from cuda2npu.codemods.member_name import MemberName
 from cuda2npu.codemods.method import Method
 from cuda2npu.codemods.out_of_memory_text import OutOfMemoryText
@@ -44,6 +46,8 @@ CODEMODS: tuple[type[Codemod], ...] = (
     Calls,
     Resize,
     ResizeDtype,
+    Dtype,
+    MaskAssignment,
     AutogradProfiler,
     StartMethod,
     PackageImport,

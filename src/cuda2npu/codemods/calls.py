@@ -92,7 +92,8 @@ class Calls(Codemod):
     def check(self, call: cst.Call, pattern: Pattern) -> None:
         """Deal with a call of the function that ``pattern`` is about."""
         if pattern.keyword is None:
-            self.report(call.func, pattern)
+            if not any(argument(call, None, keyword) for keyword in pattern.row.unless):
+                self.report(call.func, pattern)
             return
         arg = argument(call, pattern.position, pattern.keyword)
         if arg is None or not self.may_have_value(arg.value, pattern.value):
