@@ -23,7 +23,8 @@ def run(source: str, example: Example) -> FileResult:
     data = source.encode()
     target = Target(example.torch or DEFAULT_TORCH, example.soc or DEFAULT_SOC)
     index = build_index([("main.py", lambda: data)])
-    return convert(data, "main.py", Settings(target=target, unsafe=example.unsafe), index)
+    settings = Settings(target=target, unsafe=example.unsafe, interpolate=example.interpolate)
+    return convert(data, "main.py", settings, index)
 
 
 def prelude(example: Example) -> str:

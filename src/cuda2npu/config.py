@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from cuda2npu.settings import Settings, Target, UsageError
+from cuda2npu.settings import DEFAULT_INTERPOLATE, INTERPOLATE, Settings, Target, UsageError
 
 # Key in the file -> the flag that it stands for, and the kind of its value.
 _KEYS: Mapping[str, tuple[str, type]] = {
@@ -20,6 +20,7 @@ _KEYS: Mapping[str, tuple[str, type]] = {
     "ignore": ("ignore", list),
     "exclude": ("exclude", list),
     "unsafe": ("unsafe", bool),
+    "interpolate": ("interpolate", str),
     "lang": ("lang", str),
     "rules": ("rules", list),
 }
@@ -59,6 +60,8 @@ def _settings(values: Mapping[str, Any]) -> Settings:
                 )
     if values.get("lang", "en") not in _LANGUAGES:
         raise UsageError(f"lang {values['lang']}: one of {', '.join(_LANGUAGES)}")
+    if values.get("interpolate", DEFAULT_INTERPOLATE) not in INTERPOLATE:
+        raise UsageError(f"interpolate {values['interpolate']}: one of {', '.join(INTERPOLATE)}")
     return Settings(target, **values)
 
 

@@ -70,7 +70,9 @@ def _fault(code: str, example: Example, files: Sequence[str], lang: str) -> tupl
 def _converted(text: str, example: Example, files: Sequence[str]) -> FileResult:
     data = text.encode()
     target = Target(example.torch or DEFAULT_TORCH, example.soc or DEFAULT_SOC)
-    settings = Settings(target=target, unsafe=example.unsafe, rules=tuple(files))
+    settings = Settings(
+        target=target, unsafe=example.unsafe, rules=tuple(files), interpolate=example.interpolate
+    )
     return convert(data, _PATH, settings, build_index([(_PATH, lambda: data)]))
 
 

@@ -10,6 +10,11 @@ DEFAULT_TORCH = "2.7.1"
 DEFAULT_SOC = "ascend910b"
 SOCS = ("ascend910b", "ascend910_93", "ascend910a", "ascend310p", "ascend950")
 
+# What becomes of resizing in a mode without a kernel: computed on the CPU and brought back, done in the
+# mode nearest, or only reported.
+INTERPOLATE = ("cpu", "nearest", "report")
+DEFAULT_INTERPOLATE = "cpu"
+
 # The minor versions of torch_npu whose wheels the API tables were read from.
 OLDEST = (2, 1)
 NEWEST = (2, 14)
@@ -54,11 +59,13 @@ class Settings:
     """Everything that decides what is rewritten.
 
     ``select`` and ``ignore`` hold rule codes or prefixes of them (``NPU4``); an empty ``select``
-    means all that are on by default. ``rules`` holds paths of further rule files.
+    means all that are on by default. ``interpolate`` is one of :data:`INTERPOLATE`. ``rules`` holds
+    paths of further rule files.
     """
 
     target: Target = Target()
     unsafe: bool = False
+    interpolate: str = DEFAULT_INTERPOLATE
     select: Sequence[str] = ()
     ignore: Sequence[str] = ()
     exclude: Sequence[str] = ()

@@ -117,10 +117,11 @@ def check_rule(table: Mapping[str, Any], row_type: type, example_type: type) -> 
     _check_choice("applicability", table["applicability"], [each.value for each in Applicability])
     _check_choice("severity", table.get("severity", "manual"), [each.value for each in Severity])
     keys = _of_fields(row_type, without="name")
-    for name, row in table.get("rows", {}).items():
-        if not isinstance(row, dict):
-            raise ValueError(f'row {name} must be a table, as {{ to = "corp.npu.run" }}')
-        _check(row, keys, f"row {name}: ")
+    for name, found in table.get("rows", {}).items():
+        for row in found if isinstance(found, list) else [found]:
+            if not isinstance(row, dict):
+                raise ValueError(f'row {name} must be a table, as {{ to = "corp.npu.run" }}')
+            _check(row, keys, f"row {name}: ")
     keys = _of_fields(example_type)
     for number, example in enumerate(table["example"], 1):
         _check(example, keys, f"example {number}: ")
@@ -145,7 +146,10 @@ def check_users_rule(table: Mapping[str, Any]) -> None:
     for name, row in table["rows"].items():
         if not re.fullmatch(pattern, name):
             raise ValueError(f"row {name}: for the codemod {table['codemod']}, write {example}")
-        if row.get("to") and table["applicability"] == Applicability.MANUAL.value:
+        if isinstance(row, list) and table["codemod"] != "call":
+            raise ValueError(f"row {name}: only rows of the codemod call may be lists")
+        changes = any(each.get("to") for each in (row if isinstance(row, list) else [row]))
+        if changes and table["applicability"] == Applicability.MANUAL.value:
             raise ValueError(f"row {name}: a manual rule changes nothing, so that there is no to")
 
 

@@ -15,7 +15,7 @@ from cuda2npu.catalog.checks import check_document, check_rule, check_users_rule
 from cuda2npu.catalog.kernels import has_kernel
 from cuda2npu.catalog.versions import holds
 from cuda2npu.rewrite.change import Applicability, Severity
-from cuda2npu.settings import SOCS, Target
+from cuda2npu.settings import DEFAULT_INTERPOLATE, SOCS, Target
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -55,6 +55,7 @@ class Row:
     :param lacks: keywords that the counterpart doesn't take.
     :param unless: keywords that make a call right as it is.
     :param soc: the chips that the row is about; empty for all.
+    :param dtypes: the types of tensors that the row is about.
     :param op: the ATen operator behind ``name``; the row is about versions that have no kernel for it.
     :param state: what there is of a package on Ascend, one of :data:`STATES`; empty for other rows.
     :param note: what differs, or what to do instead.
@@ -68,6 +69,7 @@ class Row:
     lacks: Sequence[str] = ()
     unless: Sequence[str] = ()
     soc: Sequence[str] = ()
+    dtypes: Sequence[str] = ()
     op: str = ""
     state: str = ""
     note: Text = Text()
@@ -102,6 +104,7 @@ class Example:
     torch: str = ""
     soc: str = ""
     unsafe: bool = False
+    interpolate: str = DEFAULT_INTERPOLATE
 
     @property
     def source(self) -> str:
@@ -144,6 +147,7 @@ class Rule:
 class Catalog:
     """All rules by code, all rows by the CUDA name that they map, and the reasons for keeping a word.
 
+    :param calls: rows that are about calls; several may be about the same one.
     :param modules: names of rows that have other rows below them.
     :param roots: top-level packages that rows are about.
     :param foreign: top-level packages whose devices and ``cuda`` members aren't torch's.
@@ -153,12 +157,16 @@ class Catalog:
 
     rules: Mapping[str, Rule]
     rows: Mapping[str, tuple[Rule, Row]]
+    calls: Sequence[tuple[Rule, Row]]
     modules: frozenset[str]
     roots: frozenset[str]
     reasons: Mapping[str, Text]
     foreign: frozenset[str]
     torch_family: frozenset[str]
     plain: frozenset[str]
+
+
+_ABOUT_CALLS = {"call", "resize", "resize_dtype", "dtype"}  # codemods
 
 
 def load_catalog(extra: Iterable[str] = ()) -> Catalog:
@@ -173,6 +181,7 @@ def load_catalog(extra: Iterable[str] = ()) -> Catalog:
 def _load(extra: tuple[str, ...]) -> Catalog:
     rules: dict[str, Rule] = {}
     rows: dict[str, tuple[Rule, Row]] = {}
+    calls: list[tuple[Rule, Row]] = []
     reasons: dict[str, Text] = {}
     packages: dict[str, set[str]] = {"foreign": set(), "torch_family": set(), "plain": set()}
     for where, text in (*_own_files(), *_extra_files(extra)):
@@ -191,15 +200,21 @@ def _load(extra: tuple[str, ...]) -> Catalog:
             if rule.code in rules:
                 raise CatalogError(f"{where}: rule {rule.code} stands twice")
             rules[rule.code] = rule
+            if rule.codemod in _ABOUT_CALLS:
+                calls += [(rule, row) for row in rule.rows]
+                continue
             for row in rule.rows:
                 other = rows[row.name][0] if row.name in rows else None
                 if other is not None and other.file == rule.file:  # a user's row may override ours
                     raise CatalogError(f"{where}: {rule.code} maps {row.name}, as {other.code} does")
                 rows[row.name] = (rule, row)
+    users = {row.name for rule, row in calls if rule.file}
+    calls = [(rule, row) for rule, row in calls if rule.file or row.name not in users]
     modules = frozenset(name.rpartition(".")[0] for name in rows)
     return Catalog(
         dict(sorted(rules.items())),
         rows,
+        calls,
         modules,
         frozenset(name.partition(".")[0] for name in rows),
         reasons,
@@ -250,7 +265,11 @@ def _rule(table: Mapping[str, Any], notes: Mapping[str, Text], file: str) -> Rul
         advice=_text(table, "advice"),
         sources=tuple(table["sources"]),
         examples=tuple(Example(**example) for example in table["example"]),
-        rows=tuple(_row(name, row, notes) for name, row in table.get("rows", {}).items()),
+        rows=tuple(
+            _row(name, row, notes)
+            for name, found in table.get("rows", {}).items()
+            for row in (found if isinstance(found, list) else [found])
+        ),
         default=table.get("default", True),
         words=_words(table, all_rows=bool(file)),
         pattern=_pattern(table),
@@ -308,6 +327,7 @@ def _row(name: str, row: Mapping[str, Any], notes: Mapping[str, Text]) -> Row:
         lacks=tuple(row.get("lacks", ())),
         unless=tuple(row.get("unless", ())),
         soc=_socs(name, row),
+        dtypes=tuple(row.get("dtypes", ())),
         op=row.get("op", ""),
         state=_state(name, row),
         note=notes[note] if note else Text(),

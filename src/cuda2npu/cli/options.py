@@ -10,7 +10,7 @@ from typing import Any, Callable, TypeVar
 
 import click
 
-from cuda2npu.settings import DEFAULT_SOC, DEFAULT_TORCH, SOCS
+from cuda2npu.settings import DEFAULT_SOC, DEFAULT_TORCH, INTERPOLATE, SOCS
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -97,6 +97,11 @@ def what_to_convert(command: Command) -> Command:
         selection,
         click.option(
             "--unsafe/--no-unsafe", default=None, help="Apply changes that may alter numerics, too."
+        ),
+        click.option(
+            "--interpolate",
+            type=click.Choice(INTERPOLATE),
+            help="What --unsafe makes of resizing in a mode that the chip lacks; default cpu.",
         ),
         paths_and_rules,
         click.option(

@@ -13,15 +13,18 @@ from cuda2npu.codemods.device_number import DeviceNumber
 from cuda2npu.codemods.device_option import DeviceOption
 from cuda2npu.codemods.device_string import DeviceString
 from cuda2npu.codemods.device_text import DeviceText
+from cuda2npu.codemods.dtype import Dtype
 from cuda2npu.codemods.environment import Environment
 from cuda2npu.codemods.imports import Imports
 from cuda2npu.codemods.is_cuda import IsCuda
 from cuda2npu.codemods.legacy_constructor import LegacyConstructor
+from cuda2npu.codemods.mask_assignment import MaskAssignment
 from cuda2npu.codemods.member_name import MemberName
 from cuda2npu.codemods.method import Method
 from cuda2npu.codemods.out_of_memory_text import OutOfMemoryText
 from cuda2npu.codemods.own_members import OwnDefinition
 from cuda2npu.codemods.package_import import PackageImport, ProviderName
+from cuda2npu.codemods.resize import Resize, ResizeDtype
 from cuda2npu.codemods.result_member import ResultMember
 from cuda2npu.codemods.start_method import StartMethod
 from cuda2npu.codemods.symbol import Symbol
@@ -41,6 +44,10 @@ CODEMODS: tuple[type[Codemod], ...] = (
     DeviceNumber,
     AttributeName,
     Calls,
+    Resize,
+    ResizeDtype,
+    Dtype,
+    MaskAssignment,
     AutogradProfiler,
     StartMethod,
     PackageImport,

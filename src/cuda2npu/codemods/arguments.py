@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from cuda2npu.catalog.rules import Row, Text
+from cuda2npu.catalog.rules import Row
 from cuda2npu.rewrite.spans import Span
 from cuda2npu.rewrite.unit import Mapping, Unit
 
@@ -44,19 +44,16 @@ def adapt_arguments(unit: Unit, call: cst.Call, mapping: Mapping, group: str) ->
             )
 
 
-def drop_argument(unit: Unit, code: str, call: cst.Call, arg: cst.Arg, note: Text) -> bool:
-    """Take ``arg`` and one comma out of ``call``; False if a comment or a position stands in the way."""
+def droppable(unit: Unit, call: cst.Call, arg: cst.Arg) -> Span | None:
+    """Return what goes with ``arg``: it and a comma; None if a comment or a position stands in the way."""
     number = call.args.index(arg)
     behind = call.args[number + 1 :]
     if arg.keyword is None and any(other.keyword is None for other in behind):
-        return False
+        return None
     if number:
         span = Span(unit.spans[call.args[number - 1]].end, unit.spans[arg].end)
     elif behind:
         span = Span(unit.spans[arg].start, unit.spans[behind[0]].start)
     else:
         span = unit.spans[arg]
-    if "#" in unit.text[span.start : span.end]:
-        return False
-    unit.replace(code, span, "", at=call, npu=False, note=note)
-    return True
+    return None if "#" in unit.text[span.start : span.end] else span

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from typing import NamedTuple
+from collections.abc import Iterator
+from typing import ClassVar, NamedTuple
 
 import libcst as cst
 
 from cuda2npu.catalog.rules import LANGUAGES, Row, Rule, Text
-from cuda2npu.codemods.arguments import drop_argument
+from cuda2npu.codemods.arguments import droppable
 from cuda2npu.codemods.base import Codemod
 from cuda2npu.rewrite.change import Applicability
 from cuda2npu.rewrite.kinds import Kind
@@ -19,11 +20,12 @@ from cuda2npu.rewrite.unit import Unit
 _ROW = re.compile(
     r"(?P<function>[*\w.]+)(?:\((?:(?P<position>\d+):)?(?P<keyword>\w+)=(?P<value>[^)]*)\))?",
 )
+_ANY = "*"
 _GIVEN = "?"  # any value that turns the argument on
 _OFF = {"None", "False", "0", "0.0"}
 
 
-class _Pattern(NamedTuple):
+class Pattern(NamedTuple):
     """One row, taken apart."""
 
     rule: Rule
@@ -36,28 +38,37 @@ class _Pattern(NamedTuple):
 class Calls(Codemod):
     """Reports calls, or changes an argument of them.
 
-    A row is called ``torch.linalg.eigh``, ``*.nonzero`` (a method of a tensor), and with an argument
-    ``torch.topk(4:sorted=False)``: its position, its keyword, its value. The position is left out where
-    only the keyword will do. The value is a literal, a string without quotes, the dotted name of an
-    object, or ``?`` for anything but None, False and 0. If the rule isn't manual, ``to`` takes the
-    place of the value; where it is empty, the argument is dropped.
+    A row is called ``torch.linalg.eigh``, ``*.nonzero`` (a method of a tensor) or ``*`` (any call), and
+    with an argument ``torch.topk(4:sorted=False)``: its position, its keyword, its value. The position
+    is left out where only the keyword will do. The value is a literal, a string without quotes, the
+    dotted name of an object, or ``?`` for anything but None, False and 0. If the rule isn't manual,
+    ``to`` takes the place of the value; where it is empty, the argument is dropped.
     """
+
+    CODEMOD: ClassVar[str] = "call"
 
     def __init__(self, unit: Unit) -> None:
         super().__init__(unit)
-        self.patterns: dict[str, list[_Pattern]] = defaultdict(list)
-        for name, (rule, row) in unit.catalog.rows.items():
-            match = _ROW.fullmatch(name) if rule.codemod == "call" else None
+        self.patterns: dict[str, list[Pattern]] = defaultdict(list)
+        for rule, row in unit.catalog.calls:
+            match = _ROW.fullmatch(row.name) if rule.codemod == self.CODEMOD else None
             if match is not None and row.concerns(unit.settings.target):
                 position = int(match["position"]) if match["position"] else None
                 self.patterns[match["function"]].append(
-                    _Pattern(rule, row, position, match["keyword"], match["value"] or "")
+                    Pattern(rule, row, position, match["keyword"], match["value"] or "")
                 )
 
     def visit_Call(self, node: cst.Call) -> None:
-        for function in self.functions(node.func):
+        for function in (*self.functions(node.func), _ANY):
             for pattern in self.patterns.get(function, ()):
                 self.check(node, pattern)
+
+    def visit_Decorator(self, node: cst.Decorator) -> None:
+        """``@torch.compile`` is a call, too."""
+        for function in self.functions(node.decorator):
+            for pattern in self.patterns.get(function, ()):
+                if pattern.keyword is None:
+                    self.report(node.decorator, pattern)
 
     def functions(self, function: cst.BaseExpression) -> frozenset[str]:
         """Return the names under which rows may be about ``function``."""
@@ -78,23 +89,37 @@ class Calls(Codemod):
             return self.unit.uses_torch and not self.unit.uses_foreign
         return kind is Kind.TORCH
 
-    def check(self, call: cst.Call, pattern: _Pattern) -> None:
-        rule, row = pattern.rule, pattern.row
+    def check(self, call: cst.Call, pattern: Pattern) -> None:
+        """Deal with a call of the function that ``pattern`` is about."""
         if pattern.keyword is None:
-            self.report(call.func, pattern)
+            if not any(argument(call, None, keyword) for keyword in pattern.row.unless):
+                self.report(call.func, pattern)
             return
         arg = argument(call, pattern.position, pattern.keyword)
-        if arg is None or not self.has_value(arg.value, pattern.value):
+        if arg is None or not self.may_have_value(arg.value, pattern.value):
             return
-        if rule.applicability is Applicability.MANUAL:
-            self.report(arg, pattern)
-        elif row.to:
-            span = self.spans.whole(arg.value)
-            self.unit.replace(rule.code, span, row.to, at=call, npu=False, note=row.note)
-        elif not drop_argument(self.unit, rule.code, call, arg, row.note):
+        if not self.has_value(arg.value, pattern.value) or not self.changed(call, arg, pattern):
             self.report(arg, pattern)
 
-    def report(self, node: cst.CSTNode, pattern: _Pattern) -> None:
+    def changed(self, call: cst.Call, arg: cst.Arg, pattern: Pattern) -> bool:
+        """Change ``arg`` as its rule says; False if that is left to a person."""
+        rule, row = pattern.rule, pattern.row
+        if rule.applicability is Applicability.MANUAL:
+            return False
+        if not row.to:
+            span, after = droppable(self.unit, call, arg), ""
+        elif pattern.value in self.names.qualified(arg.value):
+            # The name of another member of the same module, by whatever name the file knows that.
+            span = self.spans[arg.value.attr] if isinstance(arg.value, cst.Attribute) else None
+            after = row.to.rpartition(".")[2]
+        else:
+            span, after = self.spans.whole(arg.value), row.to
+        if span is None:
+            return False
+        self.unit.replace(rule.code, span, after, at=call, npu=False, note=row.note)
+        return True
+
+    def report(self, node: cst.CSTNode, pattern: Pattern) -> None:
         """Report ``node``; where the row is about an operator of ATen, name it."""
         rule, row = pattern.rule, pattern.row
         note = row.note if row.note.en else rule.advice
@@ -103,7 +128,19 @@ class Calls(Codemod):
         self.unit.report(rule.code, node, note=note)
 
     def has_value(self, node: cst.BaseExpression, wanted: str) -> bool:
+        """Whether the expression ``node`` itself is the value ``wanted`` of a row."""
         text = self.spans.text(node)
         if wanted == _GIVEN:
             return text not in _OFF
         return wanted in (text, string_value(node)) or wanted in self.names.qualified(node)
+
+    def may_have_value(self, node: cst.BaseExpression, wanted: str) -> bool:
+        """Whether ``node`` is ``wanted``, or a name that is set to it somewhere."""
+        return self.has_value(node, wanted) or any(self.has_value(v, wanted) for v in self.assigned(node))
+
+    def assigned(self, node: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
+        """Yield what a name is set to in this file, the default of a parameter included."""
+        for binding in self.names.lookup(node) if isinstance(node, cst.Name) else ():
+            value = binding.node.default if isinstance(binding.node, cst.Param) else binding.value
+            if isinstance(value, cst.BaseExpression):
+                yield value

@@ -1,0 +1,51 @@
+"""``x[x > 0] = value``: assignments through a boolean mask."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from cuda2npu.codemods.base import Codemod
+from cuda2npu.rewrite.change import Severity
+from cuda2npu.rewrite.kinds import Kind
+
+RULE = "NPU432"
+# On these chips such an assignment may take the device down: github.com/Ascend/pytorch issue 153.
+_FATAL = {"ascend310p"}
+_BITWISE = (cst.BitAnd, cst.BitOr, cst.BitXor)
+
+
+class MaskAssignment(Codemod):
+    """Reports them where the index visibly is a comparison, and what is assigned to may be a tensor."""
+
+    def visit_Assign(self, node: cst.Assign) -> None:
+        for target in node.targets:
+            self.check(target.target)
+
+    def visit_AugAssign(self, node: cst.AugAssign) -> None:
+        self.check(node.target)
+
+    def check(self, target: cst.BaseExpression) -> None:
+        if not isinstance(target, cst.Subscript) or len(target.slice) != 1:
+            return
+        index = target.slice[0].slice
+        if not isinstance(index, cst.Index) or not self.is_mask(index.value):
+            return
+        kind = self.unit.kinds.of(target.value).kind
+        unknown = kind is Kind.UNKNOWN and self.unit.uses_torch and not self.unit.uses_foreign
+        if kind is Kind.TORCH or unknown:
+            fatal = self.unit.settings.target.soc in _FATAL
+            self.unit.report(RULE, target, severity=Severity.BLOCKER if fatal else None)
+
+    def is_mask(self, node: cst.BaseExpression) -> bool:
+        """Whether ``node`` visibly is a mask: a comparison, several of them, or a name for one."""
+        if isinstance(node, cst.Comparison):
+            return not isinstance(node.comparisons[0].operator, (cst.In, cst.NotIn, cst.Is, cst.IsNot))
+        if isinstance(node, cst.UnaryOperation):
+            return isinstance(node.operator, cst.BitInvert)
+        if isinstance(node, cst.BinaryOperation):
+            both = self.is_mask(node.left) and self.is_mask(node.right)
+            return isinstance(node.operator, _BITWISE) and both
+        if isinstance(node, cst.Name):
+            values = [binding.value for binding in self.names.lookup(node)]
+            return bool(values) and all(isinstance(value, cst.Comparison) for value in values)
+        return False
