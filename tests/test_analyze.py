@@ -175,6 +175,20 @@ def test_scripts_and_configurations(document):
     assert files["run.sh"]["safe"] == 1
 
 
+def test_operators_at_risk_stand_apart_the_gravest_first(tmp_path, write, cli):
+    source = "import torch\nx = torch.ones(2, dtype=torch.float64)\ny = torch.nonzero(x)\n"
+    write(tmp_path, {"a.py": source + "z = torch.topk(x, 2, sorted=False)\nw = torch.nonzero(y)\n"})
+    document = json.loads(cli("analyze", tmp_path, "--format", "json").out)
+    found = {entry["name"]: entry for entry in document["operators"]}
+    assert found["nonzero"]["count"] == 2
+    assert [place["line"] for place in found["nonzero"]["places"]] == [3, 5]
+    assert all(entry["rule"].startswith("NPU4") for entry in document["operators"])
+    assert document["operators"][0]["severity"] == "safe"  # topk is converted, the others are good to know
+    text = cli("analyze", tmp_path).out
+    assert "Operators and dtypes at risk" in text
+    assert "NPU431: " in text
+
+
 def test_native_code(document):
     assert document["native"]["files"] == [{"path": "csrc/k.cu", "lines": 3}]
     assert [group["rule"] for group in document["native"]["findings"]] == ["NPU501"]
@@ -210,7 +224,7 @@ def test_text_fits_the_terminal_and_writes_nothing(repository, cli, lang):
     assert max(cell_len(line) for line in ran.out.splitlines()) <= 100
     lines = ran.out.splitlines()
     title = "在 NPU 上无法运行 (1)" if lang == "zh" else "Won't run on an NPU (1)"
-    look_at = "需要检查 (1)" if lang == "zh" else "Must be looked at (1)"
+    look_at = "其他需要检查的位置 (1)" if lang == "zh" else "Must be looked at, beside those above (1)"
     assert lines.index(title) < lines.index(look_at)
     assert any(line.strip() == "setup.py:4  CUDAExtension" for line in lines)
     assert "configs/*.yaml (2 files)" in ran.out or "configs/*.yaml（2 个文件）" in ran.out

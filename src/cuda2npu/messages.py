@@ -202,6 +202,7 @@ MESSAGES: Mapping[str, tuple[str, str]] = {
     ),
     "analysis_blockers": ("Won't run on an NPU", "在 NPU 上无法运行"),
     "analysis_person": ("Must be looked at", "需要检查"),
+    "analysis_person_too": ("Must be looked at, beside those above", "其他需要检查的位置"),
     "analysis_unsafe": ("Converted with --unsafe only", "仅用 --unsafe 时转换"),
     "analysis_packages": ("Packages that need a decision", "需要决策的软件包"),
     "analysis_optional": (", imported only where it is there", "，仅在已安装时导入"),

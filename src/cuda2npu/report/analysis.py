@@ -26,6 +26,7 @@ NATIVE = ("NPU50",)
 MENTION = "NPU903"
 
 _MOST_CHARACTERS = 60
+_RISKS = ("blocker", "manual", "unsafe", "safe", "info")
 _DOTTED = re.compile(r"[\w.]+")
 
 
@@ -186,7 +187,7 @@ def _operators(places: Iterable[tuple[str, Json]]) -> list[Json]:
             {
                 "rule": key[0],
                 "name": key[1],
-                "severity": place.get("severity", place.get("applicability")),
+                "severity": place["severity"] if "severity" in place else place["applicability"],
                 "message": place["message"],
                 "advice": place.get("advice", ""),
                 "places": [],
@@ -195,7 +196,11 @@ def _operators(places: Iterable[tuple[str, Json]]) -> list[Json]:
         entry["places"].append(at)
     for entry in found.values():
         entry["count"] = len(entry["places"])
-    return sorted(found.values(), key=lambda entry: (entry["rule"], -entry["count"], entry["name"]))
+    return sorted(found.values(), key=_risk)
+
+
+def _risk(entry: Json) -> tuple[int, str, int, str]:
+    return _RISKS.index(entry["severity"]), entry["rule"], -entry["count"], entry["name"]
 
 
 def _gravity(package: Package) -> tuple[int, str]:
@@ -223,6 +228,11 @@ def _file(entry: Json) -> Json:
         "manual": found.count("manual"),
         "blocker": found.count("blocker"),
     }
+
+
+def _work(file: Json) -> tuple[int, int, int, int, str]:
+    effort = EFFORTS.index(file["effort"])
+    return -effort, -file["blocker"], -file["manual"], -file["unsafe"], file["path"]
 
 
 def _next(document: Json, sources: Sequence[str], lang: str) -> list[Json]:

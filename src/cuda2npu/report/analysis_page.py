@@ -14,6 +14,7 @@ from cuda2npu.report.model import Json
 MOST_GROUPS = 15
 MOST_PLACES = 5
 MOST_FILES = 15
+_WEIGHTS = {"safe": "would_safe", "unsafe": "would_unsafe"}  # of a change; that of a finding is its severity
 _NEED_ADVICE = ("none", "replace", "port", "listed")
 
 
@@ -45,7 +46,9 @@ class _Page:
         yield from self.packages(document["packages"])
         yield from self.native(document["native"])
         yield from self.operators(document["operators"])
-        yield from self.groups("analysis_person", self.elsewhere(document["person"]))
+        person = self.elsewhere(document["person"])
+        all_of_it = len(person) == len(document["person"])
+        yield from self.groups("analysis_person" if all_of_it else "analysis_person_too", person)
         yield from self.groups("analysis_unsafe", self.elsewhere(document["unsafe"]))
         yield from self.configuration(document["configuration"])
         yield from self.files(document["files"])
@@ -143,7 +146,7 @@ class _Page:
             (
                 entry["count"],
                 entry["rule"],
-                self.say(entry["severity"]),
+                self.say(_WEIGHTS.get(str(entry["severity"]), str(entry["severity"]))),
                 entry["name"],
                 _where(entry["places"][0]),
             )
@@ -152,8 +155,12 @@ class _Page:
         head = ("n", self.say("rule"), self.say("weight"), self.say("name"), self.say("first_place"))
         yield Table(head, rows[:MOST_FILES], code=True)
         yield from self.more(rows, MOST_FILES)
-        rules = {entry["rule"]: entry["message"] for entry in operators}
-        yield from (Item(f"{code}: {message}") for code, message in rules.items())
+        firsts: dict[str, Json] = {}
+        for entry in operators:
+            firsts.setdefault(entry["rule"], entry)
+        for entry in firsts.values():
+            advice = [entry["advice"]] if entry["advice"] and entry["severity"] != "info" else []
+            yield Item(f"{entry['rule']}: {entry['message']}", advice)
 
     def configuration(self, files: Sequence[Json]) -> Iterator[Block]:
         if not files:
