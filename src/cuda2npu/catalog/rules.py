@@ -14,7 +14,7 @@ from typing import Any
 from cuda2npu.catalog.kernels import has_kernel
 from cuda2npu.catalog.versions import holds
 from cuda2npu.rewrite.change import Applicability, Severity
-from cuda2npu.settings import DEFAULT_INTERPOLATE, SOCS, Target
+from cuda2npu.settings import SOCS, Target
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -99,7 +99,7 @@ class Example:
     torch: str = ""
     soc: str = ""
     unsafe: bool = False
-    interpolate: str = DEFAULT_INTERPOLATE
+    interpolate: str = ""
 
     @property
     def source(self) -> str:

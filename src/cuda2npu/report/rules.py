@@ -10,7 +10,6 @@ from cuda2npu.catalog.rules import Example, Rule
 from cuda2npu.messages import say
 from cuda2npu.report.model import Json
 from cuda2npu.report.page import Page
-from cuda2npu.settings import DEFAULT_INTERPOLATE
 
 
 def print_list(rules: Iterable[Rule], page: Page, lang: str = "en") -> None:
@@ -63,8 +62,7 @@ def _example(example: Example, lang: str) -> Iterable[str]:
     """Yield the lines of an example: a diff, or code that stays and what is said about it."""
     conditions = [f"torch {example.torch}" if example.torch else "", example.soc]
     conditions.append(say("only_unsafe", lang) if example.unsafe else "")
-    other = example.interpolate != DEFAULT_INTERPOLATE
-    conditions.append(f"--interpolate {example.interpolate}" if other else "")
+    conditions.append(f"--interpolate {example.interpolate}" if example.interpolate else "")
     if not example.after:
         conditions.append(say("is_kept" if example.kept else "is_reported", lang))
     if any(conditions):
