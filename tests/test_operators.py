@@ -126,3 +126,9 @@ def test_a_mask_is_fatal_on_one_chip_only() -> None:
 def test_an_operator_is_named_by_its_name_in_aten() -> None:
     (finding,) = run("v = torch.linalg.eigh(x)\n").findings
     assert finding.advice.startswith("aten::_linalg_eigh: ")
+
+
+def test_attributes_that_are_made_of_each_other_come_to_an_end() -> None:
+    source = "class Pair:\n    def swap(self, new):\n        new.a, = self.b.expand(2),\n"
+    source += "        new.a = self.b.expand(2)\n        new.b = self.a.expand(2)\n        self.a.nonzero()\n"
+    assert run(source).error is None
