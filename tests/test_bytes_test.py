@@ -6,7 +6,7 @@ import pytest
 
 from cuda2npu.rewrite.bytes_test import concerns
 from cuda2npu.rewrite.index import build_index
-from cuda2npu.settings import Settings
+from cuda2npu.settings import Settings, Target
 
 INDEX = build_index([])
 
@@ -30,3 +30,9 @@ def test_words_of_rules_that_are_off_do_not_count() -> None:
     assert not concerns(data, Settings(ignore=("NPU4",)), INDEX)
     assert not concerns(data, Settings(select=("NPU1",)), INDEX)
     assert concerns(data, Settings(select=("NPU422",)), INDEX)
+
+
+def test_words_of_rules_about_other_chips_do_not_count() -> None:
+    data = b"import torch\nx = torch.rand(3).bfloat16()\n"
+    assert not concerns(data, Settings(), INDEX)
+    assert concerns(data, Settings(Target(soc="ascend310p")), INDEX)

@@ -8,7 +8,7 @@ from cuda2npu.catalog.rules import Example, load_catalog
 from cuda2npu.rewrite.change import FileResult
 from cuda2npu.rewrite.engine import convert
 from cuda2npu.rewrite.index import build_index
-from cuda2npu.settings import DEFAULT_SOC, DEFAULT_TORCH, Settings, Target
+from cuda2npu.settings import DEFAULT_INTERPOLATE, DEFAULT_SOC, DEFAULT_TORCH, Settings, Target
 
 PRELUDE = "import torch\nimport torch_npu\n"
 LEFT_UNDER = {"NPU122", "NPU123"}  # what a target version lacks, and arguments without a counterpart
@@ -23,7 +23,9 @@ def run(source: str, example: Example) -> FileResult:
     data = source.encode()
     target = Target(example.torch or DEFAULT_TORCH, example.soc or DEFAULT_SOC)
     index = build_index([("main.py", lambda: data)])
-    settings = Settings(target=target, unsafe=example.unsafe, interpolate=example.interpolate)
+    settings = Settings(
+        target=target, unsafe=example.unsafe, interpolate=example.interpolate or DEFAULT_INTERPOLATE
+    )
     return convert(data, "main.py", settings, index)
 
 

@@ -15,7 +15,7 @@ from cuda2npu.catalog.checks import check_document, check_rule, check_users_rule
 from cuda2npu.catalog.kernels import has_kernel
 from cuda2npu.catalog.versions import holds
 from cuda2npu.rewrite.change import Applicability, Severity
-from cuda2npu.settings import DEFAULT_INTERPOLATE, SOCS, Target
+from cuda2npu.settings import SOCS, Target
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -104,7 +104,7 @@ class Example:
     torch: str = ""
     soc: str = ""
     unsafe: bool = False
-    interpolate: str = DEFAULT_INTERPOLATE
+    interpolate: str = ""
 
     @property
     def source(self) -> str:

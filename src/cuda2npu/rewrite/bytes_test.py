@@ -9,7 +9,7 @@ from functools import lru_cache
 from cuda2npu.catalog.rules import load_catalog
 from cuda2npu.rewrite.index import ProjectIndex
 from cuda2npu.rewrite.words import mentions_cuda
-from cuda2npu.settings import Settings
+from cuda2npu.settings import Settings, Target
 
 # From this version on a bare number means the registered PrivateUse1 device, before it CUDA:
 # toDevice in torch/csrc/utils/python_arg_parser.h of 2.1.0 and 2.3.1.
@@ -28,7 +28,9 @@ def concerns(data: bytes, settings: Settings, index: ProjectIndex) -> bool:
         return False
     if index.cuda_by_default and b"Tensor(" in data:
         return True
-    words, pattern = _signs(tuple(settings.rules), tuple(settings.select), tuple(settings.ignore))
+    words, pattern = _signs(
+        settings.target, tuple(settings.rules), tuple(settings.select), tuple(settings.ignore)
+    )
     return not words.isdisjoint(_IDENTIFIER.findall(data)) or (
         pattern is not None and pattern.search(data) is not None
     )
@@ -36,11 +38,16 @@ def concerns(data: bytes, settings: Settings, index: ProjectIndex) -> bool:
 
 @lru_cache(maxsize=8)
 def _signs(
-    rules: Sequence[str], select: Sequence[str], ignore: Sequence[str]
+    target: Target, rules: Sequence[str], select: Sequence[str], ignore: Sequence[str]
 ) -> tuple[frozenset[bytes], re.Pattern[bytes] | None]:
     """Return the words and the pattern by which the rules that are on know a file without a CUDA word."""
-    settings = Settings(rules=rules, select=select, ignore=ignore)
-    wanted = [r for r in load_catalog(rules).rules.values() if settings.selects(r.code, r.default)]
+    settings = Settings(target, rules=rules, select=select, ignore=ignore)
+    wanted = [
+        rule
+        for rule in load_catalog(rules).rules.values()
+        if settings.selects(rule.code, rule.default)
+        and (not rule.rows or any(row.concerns(target) for row in rule.rows))
+    ]
     words = frozenset(word.encode() for rule in wanted for word in rule.words)
     patterns = [f"(?:{rule.pattern})".encode() for rule in wanted if rule.pattern]
     return words, re.compile(b"|".join(patterns), re.M) if patterns else None

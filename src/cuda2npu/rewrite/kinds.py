@@ -60,7 +60,7 @@ class Kinds:
     def __init__(self, names: Names, foreign: frozenset[str]) -> None:
         self.names = names
         self.foreign = foreign
-        self._active: set[Binding] = set()
+        self._active: set[Binding | str] = set()  # what is being worked out: bindings, names of attributes
 
     def is_foreign(self, dotted_name: str) -> bool:
         """Whether a dotted name belongs to a library with devices of its own, or to Python."""
@@ -145,8 +145,18 @@ class Kinds:
 
     def _of_own_attribute(self, node: cst.Attribute) -> Known:
         """``self.net`` is what is assigned to it, if that is the same everywhere in the file."""
+        name = node.attr.value
+        if name in self._active:
+            return UNKNOWN
+        self._active.add(name)
+        try:
+            return self._assigned_to(name)
+        finally:
+            self._active.discard(name)
+
+    def _assigned_to(self, name: str) -> Known:
         found: set[Known] = set()
-        for attribute in self.names.attributes[node.attr.value]:
+        for attribute in self.names.attributes[name]:
             target = self.names.parents[attribute]
             assign = self.names.parents.get(target)
             if isinstance(target, cst.AssignTarget) and isinstance(assign, cst.Assign):
