@@ -9,7 +9,7 @@ from rich.cells import cell_len
 from snapshots import snapshot
 
 from cuda2npu.messages import say
-from cuda2npu.report.analysis import EFFORTS, SCHEMA, STATES
+from cuda2npu.report.analysis import EFFORTS, SCHEMA, STATES, _name
 from cuda2npu.report.blocks import Command, Heading, Item, Paragraph, Table, code, markdown
 
 EASY = "import torch\n\n# the model\nx = torch.ones(1).cuda()\n"
@@ -187,6 +187,22 @@ def test_operators_at_risk_stand_apart_the_gravest_first(tmp_path, write, cli):
     text = cli("analyze", tmp_path).out
     assert "Operators and dtypes at risk" in text
     assert "NPU431: " in text
+
+
+@pytest.mark.parametrize(
+    ("written", "name"),
+    [
+        ("torch.nonzero", "nonzero"),
+        ("((x != 0) & y).nonzero", "nonzero"),
+        ("dtype=torch.float64", "float64"),
+        ("torch.randn(2, dtype=torch.double)", "randn"),
+        ('backend="inductor"', "backend"),
+        ("scores[mask]", "[...]"),
+        ("'d'", "'d'"),
+    ],
+)
+def test_the_name_of_an_operator(written, name):
+    assert _name(written) == name
 
 
 def test_native_code(document):

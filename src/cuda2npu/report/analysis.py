@@ -28,6 +28,7 @@ MENTION = "NPU903"
 _MOST_CHARACTERS = 60
 _RISKS = ("blocker", "manual", "unsafe", "safe", "info")
 _DOTTED = re.compile(r"[\w.]+")
+_LAST_NAME = re.compile(r"\w+$")
 
 
 def analysis(document: Json, inventory: Inventory, sources: Sequence[str], lang: str = "en") -> Json:
@@ -180,8 +181,7 @@ def _operators(places: Iterable[tuple[str, Json]]) -> list[Json]:
         if not place["rule"].startswith(OPERATORS):
             continue
         at = _place(path, place)
-        name = _DOTTED.match(at["code"])
-        key = place["rule"], name[0].rpartition(".")[2] if name else at["code"]
+        key = place["rule"], _name(at["code"])
         entry = found.setdefault(
             key,
             {
@@ -197,6 +197,15 @@ def _operators(places: Iterable[tuple[str, Json]]) -> list[Json]:
     for entry in found.values():
         entry["count"] = len(entry["places"])
     return sorted(found.values(), key=_risk)
+
+
+def _name(code: str) -> str:
+    """Return the name of an operator or a dtype in the code that a rule is about, as short as it is clear."""
+    if code.endswith("]"):
+        return "[...]"  # which variable is indexed says nothing
+    dotted = _DOTTED.match(code)
+    found = _LAST_NAME.search(code) or _LAST_NAME.search(dotted[0] if dotted else "")
+    return found[0] if found else code
 
 
 def _risk(entry: Json) -> tuple[int, str, int, str]:

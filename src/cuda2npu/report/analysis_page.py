@@ -14,6 +14,7 @@ from cuda2npu.report.model import Json
 MOST_GROUPS = 15
 MOST_PLACES = 5
 MOST_FILES = 15
+MOST_NAMES = 25
 _WEIGHTS = {"safe": "would_safe", "unsafe": "would_unsafe"}  # of a change; that of a finding is its severity
 _NEED_ADVICE = ("none", "replace", "port", "listed")
 
@@ -125,9 +126,14 @@ class _Page:
         yield Heading(self.say("analysis_unknown"))
         yield Paragraph(self.say("analysis_not_run"))
         for state in STATES:
-            names = [package["name"] for package in packages if package["state"] == state]
-            if names and state not in _NEED_ADVICE:
-                yield Item(f"{self.say(f'state_{state}')} {', '.join(names)}")
+            found = [package for package in packages if package["state"] == state]
+            if not found or state in _NEED_ADVICE:
+                continue
+            found.sort(key=lambda package: -package["files"])
+            names = [package["name"] for package in found[:MOST_NAMES]]
+            if len(found) > MOST_NAMES:
+                names.append(self.say("analysis_more", count=len(found) - MOST_NAMES))
+            yield Item(f"{self.say(f'state_{state}')} {', '.join(names)}")
 
     def native(self, native: Json) -> Iterator[Block]:
         files = native["files"]
