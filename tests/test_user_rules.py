@@ -287,6 +287,15 @@ def test_examples_that_hold(tmp_path, write, cli):
     assert (ran.code, ran.out) == (0, "examples: 1, of rules: 1, failed: 0\n")
 
 
+def test_examples_of_a_rule_that_is_off_by_default(tmp_path, write, cli):
+    example = (
+        '{ before = "import corp.gpu\\ncorp.gpu.move(1)", after = "import corp.npu\\ncorp.npu.move(1)" }'
+    )
+    text = RULE.replace('{ kept = "x = 1" }', example).replace("[rule.rows]", "default = false\n[rule.rows]")
+    folder = write(tmp_path, {"my.toml": text})
+    assert cli("rule", "--rules", folder / "my.toml", "--test").code == 0
+
+
 @pytest.mark.parametrize(
     ("example", "fault"),
     [

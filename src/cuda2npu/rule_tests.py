@@ -11,7 +11,7 @@ from cuda2npu.messages import say
 from cuda2npu.rewrite.change import FileResult
 from cuda2npu.rewrite.engine import convert
 from cuda2npu.rewrite.index import build_index
-from cuda2npu.settings import DEFAULT_SOC, DEFAULT_TORCH, Settings, Target
+from cuda2npu.settings import DEFAULT_INTERPOLATE, DEFAULT_SOC, DEFAULT_TORCH, Settings, Target
 
 PRELUDE = "import torch\nimport torch_npu\n"  # what an example stands below, unless it has imports of its own
 # Rules that speak for others: of what a version lacks, and of arguments without a counterpart.
@@ -40,16 +40,17 @@ def failures(rules: Iterable[Rule], files: Sequence[str], lang: str = "en") -> I
     """
     for rule in rules:
         for number, example in enumerate(rule.examples, 1):
-            reason, diff = _fault(rule.code, example, files, lang)
+            reason, diff = _fault(rule, example, files, lang)
             if reason:
                 yield Failure(rule.code, number, reason, diff)
 
 
-def _fault(code: str, example: Example, files: Sequence[str], lang: str) -> tuple[str, Sequence[str]]:
+def _fault(rule: Rule, example: Example, files: Sequence[str], lang: str) -> tuple[str, Sequence[str]]:
     """Return what is wrong, and the lines that differ; nothing if the example holds."""
+    code = rule.code
     prelude = "" if "import " in example.source else PRELUDE
     before, expected = prelude + example.source, prelude + example.expected
-    result = _converted(before, example, files)
+    result = _converted(before, rule, example, files)
     if result.error is not None:
         return result.error, ()
     text = result.data.decode() or before
@@ -61,17 +62,21 @@ def _fault(code: str, example: Example, files: Sequence[str], lang: str) -> tupl
         return say("test_other_rule", lang, code=code, others=others), ()
     if example.kept and code in used:
         return say("test_not_kept", lang, code=code), ()
-    again = _converted(text, example, files)
+    again = _converted(text, rule, example, files)
     if again.data and again.data.decode() != text:
         return say("test_again", lang), _difference(text, again.data.decode())
     return "", ()
 
 
-def _converted(text: str, example: Example, files: Sequence[str]) -> FileResult:
+def _converted(text: str, rule: Rule, example: Example, files: Sequence[str]) -> FileResult:
     data = text.encode()
     target = Target(example.torch or DEFAULT_TORCH, example.soc or DEFAULT_SOC)
     settings = Settings(
-        target=target, unsafe=example.unsafe, rules=tuple(files), interpolate=example.interpolate
+        target=target,
+        unsafe=example.unsafe,
+        select=() if rule.default else (rule.code,),
+        rules=tuple(files),
+        interpolate=example.interpolate or DEFAULT_INTERPOLATE,
     )
     return convert(data, _PATH, settings, build_index([(_PATH, lambda: data)]))
 
