@@ -105,8 +105,7 @@ def test_what_is_the_same_is_one_group(tmp_path, write, cli):
 
 
 def test_blockers_say_where_what_and_what_to_do(document):
-    group = document["blockers"][0]
-    assert group["rule"] == "NPU501"
+    group = next(group for group in document["blockers"] if group["rule"] == "NPU501")
     assert group["message"]
     assert group["advice"]
     assert group["places"][0]["path"] == "setup.py"
@@ -207,7 +206,7 @@ def test_the_name_of_an_operator(written, name):
 
 def test_native_code(document):
     assert document["native"]["files"] == [{"path": "csrc/k.cu", "lines": 3}]
-    assert [group["rule"] for group in document["native"]["findings"]] == ["NPU501"]
+    assert "NPU501" in [group["rule"] for group in document["native"]["findings"]]
 
 
 def test_a_file_that_fails_is_high_and_exit_code_1(tmp_path, write, cli):
@@ -239,9 +238,16 @@ def test_text_fits_the_terminal_and_writes_nothing(repository, cli, lang):
     assert "\x1b" not in ran.out
     assert max(cell_len(line) for line in ran.out.splitlines()) <= 100
     lines = ran.out.splitlines()
-    title = "在 NPU 上无法运行 (1)" if lang == "zh" else "Won't run on an NPU (1)"
-    look_at = "其他需要检查的位置 (1)" if lang == "zh" else "Must be looked at, beside those above (1)"
-    assert lines.index(title) < lines.index(look_at)
+    sections = [
+        "analysis_blockers",
+        "analysis_packages",
+        "analysis_person_too",
+        "analysis_files",
+        "analysis_next",
+    ]
+    titles = [line.partition(" (")[0] for line in lines]
+    places = [titles.index(say(section, lang)) for section in sections]
+    assert places == sorted(places)
     assert any(line.strip() == "setup.py:4  CUDAExtension" for line in lines)
     assert "configs/*.yaml (2 files)" in ran.out or "configs/*.yaml（2 个文件）" in ran.out
     assert snapshot(repository) == before

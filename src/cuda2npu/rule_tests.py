@@ -56,11 +56,12 @@ def _fault(rule: Rule, example: Example, files: Sequence[str], lang: str) -> tup
     text = result.data.decode() or before
     if text != expected:
         return say("test_differs", lang), _difference(expected, text)
-    used = {change.rule for change in result.changes} | {finding.rule for finding in result.findings}
+    reported = {finding.rule for finding in result.findings}
+    used = reported | {change.rule for change in result.changes}
     if (example.before or example.reported) and used.isdisjoint({code, *_SPEAK_FOR_OTHERS}):
         others = ", ".join(sorted(used - {"NPU001"})) or "-"
         return say("test_other_rule", lang, code=code, others=others), ()
-    if example.kept and code in used:
+    if example.kept and code in reported:
         return say("test_not_kept", lang, code=code), ()
     again = _converted(text, rule, example, files)
     if again.data and again.data.decode() != text:
