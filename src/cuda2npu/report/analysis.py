@@ -28,6 +28,7 @@ MENTION = "NPU903"
 _MOST_CHARACTERS = 60
 _RISKS = ("blocker", "manual", "unsafe", "safe", "info")
 _DOTTED = re.compile(r"[\w.]+")
+_IN_BRACKETS = re.compile(r"\s*[(（][^()（）]*[)）]$")  # what is only so in one place: "(2 kernels)"
 _LAST_NAME = re.compile(r"\w+$")
 
 
@@ -39,9 +40,11 @@ def analysis(document: Json, inventory: Inventory, sources: Sequence[str], lang:
     :param lang: language of the texts; the report's own are in it already.
     """
     entries = document["files"]
-    findings = [(entry["path"], finding) for entry in entries for finding in entry["findings"]]
-    mentions = sum(_is_mention(path, finding, inventory) for path, finding in findings)
-    findings = [place for place in findings if not _is_mention(*place, inventory)]
+    every = [(entry["path"], finding) for entry in entries for finding in entry["findings"]]
+    # CUDA sources, and files that merely mention CUDA, are counted apart: each is one finding as a whole.
+    others = [place for place in every if place[0] not in inventory.native]
+    findings = [place for place in others if not _is_mention(*place, inventory)]
+    mentions = len(others) - len(findings)
     offered = [(entry["path"], change) for entry in entries for change in entry["changes"]]
     python = {entry["path"]: entry for entry in entries if entry["path"] in inventory.python}
     efforts = {path: _effort(python.get(path)) for path in inventory.python}
@@ -50,7 +53,7 @@ def analysis(document: Json, inventory: Inventory, sources: Sequence[str], lang:
         "tool": document["tool"],
         "target": document["target"],
         "totals": _totals(document, inventory, efforts),
-        "uses": _uses(document["summary"], mentions),
+        "uses": _uses(document["summary"], [finding for _, finding in findings], mentions),
         "failed": [{key: e[key] for key in ("path", "error")} for e in entries if e["status"] == "failed"],
         "blockers": _groups((path, f) for path, f in findings if f["severity"] == "blocker"),
         "person": _groups((path, f) for path, f in findings if f["severity"] == "manual"),
@@ -62,7 +65,7 @@ def analysis(document: Json, inventory: Inventory, sources: Sequence[str], lang:
                 {"path": path, "lines": lines}
                 for path, lines in sorted(inventory.native.items(), key=lambda item: (-item[1], item[0]))
             ],
-            "findings": _groups((path, f) for path, f in findings if f["rule"].startswith(NATIVE)),
+            "findings": _groups((path, f) for path, f in every if f["rule"].startswith(NATIVE)),
         },
         "configuration": [
             _file(entry)
@@ -123,19 +126,19 @@ def _is_mention(path: str, finding: Json, inventory: Inventory) -> bool:
     return finding["rule"] == MENTION and path not in inventory.python
 
 
-def _uses(summary: Json, mentions: int) -> Json:
+def _uses(summary: Json, findings: Sequence[Json], mentions: int) -> Json:
     """Count what needs a change; what is good to know, and what is kept, stands beside it."""
     safe, unsafe = summary["safe"], summary["unsafe"] + summary["offered"]
-    blocker, manual = summary["severity"]["blocker"], summary["severity"]["manual"] - mentions
-    total = safe + unsafe + manual + blocker
+    severity = Counter(finding["severity"] for finding in findings)
+    total = safe + unsafe + severity["manual"] + severity["blocker"]
     return {
         "total": total,
         "safe": safe,
         "unsafe": unsafe,
-        "manual": manual,
-        "blocker": blocker,
+        "manual": severity["manual"],
+        "blocker": severity["blocker"],
         "share": safe * 1000 // total / 1000 if total else None,  # rounded down: 1 means all
-        "info": summary["severity"]["info"],
+        "info": severity["info"],
         "kept": summary["kept"],
         "mentions": mentions,
     }
@@ -146,9 +149,10 @@ def _groups(places: Iterable[tuple[str, Json]]) -> list[Json]:
     groups: dict[tuple[str, str, str], Json] = {}
     for path, place in places:
         advice = place.get("advice", "")
-        key = place["rule"], place["message"], advice
+        message = _IN_BRACKETS.sub("", place["message"])
+        key = place["rule"], message, advice
         group = groups.setdefault(
-            key, {"rule": place["rule"], "message": place["message"], "advice": advice, "places": []}
+            key, {"rule": place["rule"], "message": message, "advice": advice, "places": []}
         )
         group["places"].append(_place(path, place))
     for group in groups.values():

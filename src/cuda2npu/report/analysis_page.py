@@ -143,6 +143,10 @@ class _Page:
         rows = [(file["lines"], file["path"]) for file in files[:MOST_FILES]]
         yield Table((self.say("lines"), self.say("file")), rows, code=True)
         yield from self.more(files, MOST_FILES)
+        paths = {file["path"] for file in files}
+        for group in native["findings"]:
+            if paths.issuperset(place["path"] for place in group["places"]):
+                yield Item(f"{self.times(group)} {group['rule']} {group['message']}", [group["advice"]])
 
     def operators(self, operators: Sequence[Json]) -> Iterator[Block]:
         if not operators:
