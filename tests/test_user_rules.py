@@ -357,7 +357,7 @@ def test_the_page_lists_every_codemod_and_every_key(page):
     assert [name for name in ROWS if f"| `{name}` |" not in text] == []
     assert [
         key
-        for key in ("to", "keywords", "positional", "lacks", "note", "state")
+        for key in ("to", "keywords", "positional", "lacks", "unless", "torch_npu", "soc", "note", "state")
         if f"| `{key}` |" not in text
     ] == []
 

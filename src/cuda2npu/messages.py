@@ -157,38 +157,40 @@ MESSAGES: Mapping[str, tuple[str, str]] = {
     ),
     # The analysis of a repository.
     "analysis_size": (
-        "{python_files} Python files, {notebooks} of them notebooks, with {lines} lines of code."
+        "Python files: {python_files}, of these notebooks: {notebooks}; lines of code: {lines}."
         " Nothing was run, and nothing was written.",
-        "{python_files} 个 Python 文件（其中 notebook {notebooks} 个），{lines} 行代码。"
+        "Python 文件：{python_files}，其中 notebook：{notebooks}；代码行数：{lines}。"
         "未运行任何代码，也未写入任何文件。",
     ),
     "analysis_native_size": (
-        "{native_files} CUDA sources (.cu, .cuh) with {native_lines} lines: they aren't converted.",
-        "{native_files} 个 CUDA 源文件（.cu、.cuh），{native_lines} 行：不会被转换。",
+        "CUDA sources (.cu, .cuh): {native_files}, lines: {native_lines}; they aren't converted.",
+        "CUDA 源文件（.cu、.cuh）：{native_files}，行数：{native_lines}；不会被转换。",
     ),
     "analysis_npu": (
-        "{npu_files} of the Python files use an NPU already.",
-        "其中 {npu_files} 个 Python 文件已经用到 NPU。",
+        "Python files that use an NPU already: {npu_files}.",
+        "已经用到 NPU 的 Python 文件：{npu_files}。",
     ),
     "analysis_mentions": (
-        "{count} files of other kinds mention CUDA and aren't converted; they are listed below.",
-        "另有 {count} 个其他类型的文件提到 CUDA，不会被转换；列在下面。",
+        "Other files that mention CUDA and aren't converted: {count}; they are listed below.",
+        "提到 CUDA 但不会被转换的其他文件：{count}；列在下面。",
     ),
     "analysis_left_out": (
-        "{failed} paths failed and {skipped} were skipped: what is in them isn't counted.",
-        "{failed} 个路径失败，{skipped} 个已跳过：其内容未计入。",
+        "Failed: {failed}, skipped: {skipped}; what is in them isn't counted.",
+        "失败：{failed}，跳过：{skipped}；其内容未计入。",
     ),
-    "analysis_uses": (
-        "{total} places need a change: {safe} ({share}) are converted by themselves, {unsafe} more with"
-        " --unsafe, {manual} must be looked at, {blocker} won't run on an NPU."
-        " Good to know: {info}. CUDA words kept on purpose: {kept}.",
-        "{total} 处需要改动：{safe} 处（{share}）可自动转换，{unsafe} 处可用 --unsafe 转换，"
-        "{manual} 处需要检查，{blocker} 处在 NPU 上无法运行。仅供参考：{info} 处。"
-        "有意保留的 CUDA 字样：{kept} 处。",
+    "analysis_places": ("Places that need a change ({total})", "需要改动的位置（{total}）"),
+    "analysis_safe": ("are converted by themselves", "自动转换"),
+    "analysis_offered": ("are converted with --unsafe", "用 --unsafe 转换"),
+    "analysis_manual": ("must be looked at", "需要检查"),
+    "analysis_blocker": ("won't run on an NPU", "在 NPU 上无法运行"),
+    "analysis_aside": (
+        "Good to know: {info}. CUDA words kept on purpose: {kept}.",
+        "仅供参考：{info}。有意保留的 CUDA 字样：{kept}。",
     ),
     "analysis_no_uses": ("No CUDA use was found.", "未发现 CUDA 用法。"),
     "analysis_effort": ("Python files by effort", "按工作量划分的 Python 文件"),
     "effort": ("effort", "工作量"),
+    "share": ("share", "占比"),
     "meaning": ("meaning", "含义"),
     "effort_none": ("none: nothing to do", "无: 无需处理"),
     "effort_low": ("low: safe changes only; they are applied by themselves", "低: 只有安全改动，自动应用"),

@@ -67,13 +67,21 @@ class _Page:
             yield Paragraph(self.say("analysis_left_out", **count))
         if uses["mentions"]:
             yield Paragraph(self.say("analysis_mentions", count=uses["mentions"]))
-        if uses["total"]:
-            yield Paragraph(self.say("analysis_uses", **{**uses, "share": f"{int(uses['share'] * 100)}%"}))
-        else:
-            yield Paragraph(self.say("analysis_no_uses"))
+        yield from self.places_to_change(uses)
         yield Heading(self.say("analysis_effort"))
         rows = [(totals["effort"][effort], *self.explained("effort", effort)) for effort in EFFORTS]
         yield Table(("n", self.say("effort"), self.say("meaning")), rows)
+
+    def places_to_change(self, uses: Json) -> Iterator[Block]:
+        if not uses["total"]:
+            yield Paragraph(self.say("analysis_no_uses"))
+            return
+        yield Heading(self.say("analysis_places", total=uses["total"]))
+        keys = {"safe": "safe", "unsafe": "offered", "manual": "manual", "blocker": "blocker"}
+        share = {"safe": f"{int(uses['share'] * 100)}%"}
+        rows = [(uses[key], share.get(key, ""), self.say(f"analysis_{text}")) for key, text in keys.items()]
+        yield Table(("n", self.say("share"), self.say("meaning")), rows)
+        yield Paragraph(self.say("analysis_aside", **uses))
 
     def explained(self, kind: str, value: str) -> tuple[str, str]:
         name, _, meaning = self.say(f"{kind}_{value}").partition(": ")
