@@ -57,6 +57,7 @@ class Calls(Codemod):
                 self.patterns[match["function"]].append(
                     Pattern(rule, row, position, match["keyword"], match["value"] or "")
                 )
+        self.last_names = {name.rpartition(".")[2] for name in self.patterns}
 
     def visit_Call(self, node: cst.Call) -> None:
         for function in (*self.functions(node.func), _ANY):
@@ -72,6 +73,8 @@ class Calls(Codemod):
 
     def functions(self, function: cst.BaseExpression) -> frozenset[str]:
         """Return the names under which rows may be about ``function``."""
+        if isinstance(function, cst.Attribute) and function.attr.value not in self.last_names:
+            return frozenset()  # a cheap test before the exact one
         names = self.names.qualified(function)
         if names or not isinstance(function, cst.Attribute):
             return names

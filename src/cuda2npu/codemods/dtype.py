@@ -8,7 +8,6 @@ import libcst as cst
 
 from cuda2npu.codemods.calls import Calls
 from cuda2npu.rewrite.tree import string_value
-from cuda2npu.rewrite.unit import Unit
 
 # Methods behind which a tensor is on the CPU, or no tensor any more.
 _LEAVES = {"cpu", "numpy", "item", "tolist"}
@@ -22,10 +21,6 @@ class Dtype(Calls):
     """
 
     CODEMOD: ClassVar[str] = "dtype"
-
-    def __init__(self, unit: Unit) -> None:
-        super().__init__(unit)
-        self.last_names = {name.rpartition(".")[2] for name in self.patterns}
 
     def visit_Call(self, node: cst.Call) -> None:
         if not self.is_on_cpu(node):
