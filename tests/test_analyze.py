@@ -87,6 +87,13 @@ def test_effort_is_that_of_the_gravest_place(document):
     assert order == sorted(order, reverse=True)
 
 
+def test_of_files_with_the_same_effort_the_one_with_more_to_do_is_first(tmp_path, write, cli):
+    more = UNSAFE + "torch.backends.cudnn.allow_tf32 = True\n"
+    write(tmp_path, {"a.py": UNSAFE, "b.py": more, "c.py": LOOK_AT})
+    files = json.loads(cli("analyze", tmp_path, "--format", "json").out)["files"]
+    assert [file["path"] for file in files] == ["c.py", "b.py", "a.py"]
+
+
 def test_uses_are_counted_once(document):
     uses = document["uses"]
     assert uses["total"] == uses["safe"] + uses["unsafe"] + uses["manual"] + uses["blocker"]

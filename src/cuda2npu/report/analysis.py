@@ -74,12 +74,7 @@ def analysis(document: Json, inventory: Inventory, sources: Sequence[str], lang:
         ],
         "files": sorted(
             ({**_file(python[path]), "effort": efforts[path]} for path in python if efforts[path] != "none"),
-            key=lambda file: (
-                -EFFORTS.index(file["effort"]),
-                -file["blocker"],
-                -file["manual"],
-                file["path"],
-            ),
+            key=_work,
         ),
         "next": _next(document, sources, lang),
     }
@@ -164,12 +159,7 @@ def _groups(places: Iterable[tuple[str, Json]]) -> list[Json]:
 def _place(path: str, place: Json) -> Json:
     cell = {"cell": place["cell"]} if "cell" in place else {}
     code = place["token"] if "token" in place else place["before"]
-    return {
-        "path": path,
-        **cell,
-        "line": place["line"],
-        "code": _short(code),
-    }
+    return {"path": path, **cell, "line": place["line"], "code": _short(code)}
 
 
 def _short(text: str) -> str:
