@@ -27,8 +27,10 @@ soak: $(VENV)/.installed-for-tests
 audit: $(VENV)/.installed-for-tests
 	$(PIP) $(TORCH)
 	rm -rf build/audit
-	$(BIN)/cuda2npu convert examples/resnet50_cifar10 -o build/audit/example --quiet
-	$(BIN)/python tools/audit.py examples/resnet50_cifar10 build/audit/example
+	for example in resnet50_cifar10 launch_and_config; do \
+		$(BIN)/cuda2npu convert examples/$$example -o build/audit/$$example --quiet && \
+		$(BIN)/python tools/audit.py examples/$$example build/audit/$$example || exit 1; \
+	done
 	torch=$$($(BIN)/python -c 'import importlib.util as u; print(u.find_spec("torch").submodule_search_locations[0])') && \
 	$(BIN)/cuda2npu convert "$$torch" -o build/audit/torch --quiet && \
 	$(BIN)/python tools/audit.py "$$torch" build/audit/torch

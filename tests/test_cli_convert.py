@@ -311,7 +311,7 @@ def test_force_writes_into_a_folder_with_files(tmp_path, write, cli):
         (("src", "--select", "NPU8"), "select NPU8: there is no such rule"),
         (("src", "--ignore", "NPU199"), "ignore NPU199: there is no such rule"),
         (("src", "--soc", "h100"), "'h100' is not one of"),
-        (("src", "--select", "CUDA1"), "select CUDA1: neither a rule nor a family"),
+        (("src", "--select", "CUDA-1"), "select CUDA-1: neither a rule nor a family"),
         (("src", "--exclude", "!"), "--exclude: not a pattern"),
         (("src", "--jobs", "0"), "0 is not in the range"),
         (("src", "--rules", "gone.toml"), "gone.toml"),

@@ -15,7 +15,9 @@ def test_version(cli):
     assert cli("--version").out == f"cuda2npu {__version__}\n"
 
 
-@pytest.mark.parametrize("arguments", [(), ("convert",), ("check",), ("rule",), ("doctor",)], ids=" ".join)
+@pytest.mark.parametrize(
+    "arguments", [(), ("analyze",), ("convert",), ("check",), ("rule",), ("doctor",)], ids=" ".join
+)
 def test_help_is_readable_in_80_columns_and_has_examples(cli, arguments):
     ran = cli(*arguments, "--help")
     assert ran.code == 0

@@ -30,6 +30,8 @@ kept = "c = 4\\n"
 [[rule.example]]
 reported = "d = 5\\n"
 torch = "2.1.0"
+[rule.rows]
+"house.streams" = {}
 """
 
 

@@ -3,10 +3,13 @@
 
     audit.py SRC OUT [--torch 2.7.1]
 
-For each Python file of SRC:
+For each file of SRC:
 
 - bytes     the written file is the original with exactly the applied changes; same encoding, BOM, mode
 - order     applied changes are in order and apart, and ``before`` is what stands there
+
+for each Python file:
+
 - compiles  what this Python could compile before, it can compile afterwards
 - silent    every CUDA word in code lies on a line with a change, a finding or a kept entry
 - names     every torch.npu and torch_npu name in an applied change is in the target's API table
@@ -80,16 +83,21 @@ def audit_file(
     if old.stat().st_mode & 0o777 != new.stat().st_mode & 0o777:
         yield "bytes", name, "permission bits differ"
     applied = [change for change in (entry or {}).get("changes", ()) if change["applied"]]
+    counts["applied"] += len(applied)
+    is_python = name.endswith((".py", ".pyi"))
     try:
-        source = decode(before) if name.endswith((".py", ".pyi")) else None
+        source = decode(before) if is_python or applied else None
     except SourceError:
         source = None
-    if source is None or (entry is not None and entry["status"] == "failed"):
+    if source is None or not applied:
         if before != after:
             yield "bytes", name, "changed, though it was not converted"
+    elif name.endswith(".ipynb"):
+        yield from audit_notebook(before, after, name, applied)
+    else:
+        yield from audit_changes(source, after, name, applied)
+    if source is None or not is_python or (entry is not None and entry["status"] == "failed"):
         return
-    counts["applied"] += len(applied)
-    yield from audit_changes(source, after, name, applied)
     if compiles(before):
         if not compiles(after):
             yield "compiles", name, "did before, does not now"
@@ -113,6 +121,18 @@ def audit_changes(source: Source, after: bytes, name: str, applied: list[dict[st
         at = end
     if source.encode("".join(parts) + text[at:]) != after:
         yield "bytes", name, "is not the original with the applied changes"
+
+
+def audit_notebook(before: bytes, after: bytes, name: str, applied: list[dict[str, Any]]) -> Iterator[Fault]:
+    """Carry the changes out in the cells; all but the cells' sources must be as it was."""
+    old, new = json.loads(before), json.loads(after)
+    for number, (cell, converted) in enumerate(zip(old["cells"], new["cells"])):
+        changes = [change for change in applied if change["cell"] == number]
+        sources = ["".join(each.pop("source")) for each in (cell, converted)]
+        source, expected = Source(sources[0], "utf-8"), sources[1].encode()
+        yield from audit_changes(source, expected, f"{name}:cell {number}", changes)
+    if old != new:
+        yield "bytes", name, "differs beside the sources of its cells"
 
 
 def audit_words(text: str, name: str, entry: dict[str, Any], counts: Counter[str]) -> Iterator[Fault]:

@@ -26,7 +26,7 @@ _KEYS: Mapping[str, tuple[str, type]] = {
 }
 _KINDS = {str: "a string", bool: "true or false", list: "a list of strings"}
 _LANGUAGES = ("en", "zh")
-_CODE = re.compile(r"NPU\d{0,3}")
+_CODE = re.compile(r"[A-Z]{2,12}\d{0,4}")  # of a rule or a family; rules of users have prefixes of their own
 
 
 def settings(sources: Sequence[str], flags: Mapping[str, Any]) -> Settings:

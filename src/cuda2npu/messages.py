@@ -120,6 +120,22 @@ MESSAGES: Mapping[str, tuple[str, str]] = {
     "is_reported": ("reported to a person", "提示人工处理"),
     "only_unsafe": ("with --unsafe", "使用 --unsafe 时"),
     "sources": ("Sources", "依据"),
+    # The examples of rules as tests.
+    "test_differs": ("something else comes out (- expected, + found):", "转换结果不同（- 期望，+ 实际）："),
+    "test_other_rule": (
+        "{code} has nothing to do with it; the rules that have: {others}",
+        "{code} 没有起作用；起作用的规则：{others}",
+    ),
+    "test_not_kept": ("{code} reports it", "{code} 对它给出了提示"),
+    "test_again": (
+        "converting the result again changes it (- once, + twice):",
+        "再次转换结果又有变化（- 第一次，+ 第二次）：",
+    ),
+    "test_failed": ("{code} example {number}: {reason}", "{code} 示例 {number}：{reason}"),
+    "test_sum": (
+        "examples: {examples}, of rules: {rules}, failed: {failed}",
+        "示例：{examples}，规则：{rules}，失败：{failed}",
+    ),
     # Running a script.
     "run_simulated": (
         "cuda2npu: this is a SIMULATED NPU: it shows that the code works, not what an NPU computes",
@@ -138,6 +154,118 @@ MESSAGES: Mapping[str, tuple[str, str]] = {
         " {devices} device(s), {processes} process(es), peak memory {peak} MB",
         "cuda2npu：模拟 NPU：{operators} 次算子调用，{kinds} 种，"
         "{devices} 个设备，{processes} 个进程，内存峰值 {peak} MB",
+    ),
+    # The analysis of a repository.
+    "analysis_size": (
+        "Python files: {python_files}, of these notebooks: {notebooks}; lines of code: {lines}."
+        " Nothing was run, and nothing was written.",
+        "Python 文件：{python_files}，其中 notebook：{notebooks}；代码行数：{lines}。"
+        "未运行任何代码，也未写入任何文件。",
+    ),
+    "analysis_native_size": (
+        "CUDA sources (.cu, .cuh): {native_files}, lines: {native_lines}; they aren't converted.",
+        "CUDA 源文件（.cu、.cuh）：{native_files}，行数：{native_lines}；不会被转换。",
+    ),
+    "analysis_npu": (
+        "Python files that use an NPU already: {npu_files}.",
+        "已经用到 NPU 的 Python 文件：{npu_files}。",
+    ),
+    "analysis_mentions": (
+        "Other files that mention CUDA and aren't converted: {count}; they are listed below.",
+        "提到 CUDA 但不会被转换的其他文件：{count}；列在下面。",
+    ),
+    "analysis_left_out": (
+        "Failed: {failed}, skipped: {skipped}; what is in them isn't counted.",
+        "失败：{failed}，跳过：{skipped}；其内容未计入。",
+    ),
+    "analysis_places": ("Places that need a change ({total})", "需要改动的位置（{total}）"),
+    "analysis_safe": ("are converted by themselves", "自动转换"),
+    "analysis_offered": ("are converted with --unsafe", "用 --unsafe 转换"),
+    "analysis_manual": ("must be looked at", "需要检查"),
+    "analysis_blocker": ("won't run on an NPU", "在 NPU 上无法运行"),
+    "analysis_aside": (
+        "Good to know: {info}. CUDA words kept on purpose: {kept}.",
+        "仅供参考：{info}。有意保留的 CUDA 字样：{kept}。",
+    ),
+    "analysis_no_uses": ("No CUDA use was found.", "未发现 CUDA 用法。"),
+    "analysis_effort": ("Python files by effort", "按工作量划分的 Python 文件"),
+    "effort": ("effort", "工作量"),
+    "share": ("share", "占比"),
+    "meaning": ("meaning", "含义"),
+    "effort_none": ("none: nothing to do", "无: 无需处理"),
+    "effort_low": ("low: safe changes only; they are applied by themselves", "低: 只有安全改动，自动应用"),
+    "effort_medium": (
+        "medium: something to look at, or a change that is only made with --unsafe",
+        "中: 有需要检查的位置，或需用 --unsafe 的改动",
+    ),
+    "effort_high": (
+        "high: something that won't run on an NPU, or a file that can't be read",
+        "高: 有在 NPU 上无法运行的代码，或文件无法读取",
+    ),
+    "analysis_blockers": ("Won't run on an NPU", "在 NPU 上无法运行"),
+    "analysis_person": ("Must be looked at", "需要检查"),
+    "analysis_person_too": ("Must be looked at, beside those above", "其他需要检查的位置"),
+    "analysis_unsafe": ("Converted with --unsafe only", "仅用 --unsafe 时转换"),
+    "analysis_packages": ("Packages that need a decision", "需要决策的软件包"),
+    "analysis_optional": (", imported only where it is there", "，仅在已安装时导入"),
+    "state_none": ("nothing for Ascend: ", "没有昇腾版本: "),
+    "state_replace": ("to be replaced: ", "需要替换: "),
+    "state_port": ("has a build for Ascend: ", "有昇腾版本: "),
+    "state_listed": ("made for NVIDIA's hardware: ", "面向 NVIDIA 硬件: "),
+    "state_torch": (
+        "Built on torch; they work as far as they don't use CUDA themselves:",
+        "基于 torch；只要自身不使用 CUDA 即可工作：",
+    ),
+    "state_unknown": (
+        "Not in the tables of cuda2npu; whether they use CUDA isn't known:",
+        "不在 cuda2npu 的表中，是否使用 CUDA 未知：",
+    ),
+    "state_works": ("Work as they are:", "可直接使用："),
+    "analysis_native": ("CUDA sources: {files} files, {lines} lines", "CUDA 源文件：{files} 个，{lines} 行"),
+    "analysis_operators": ("Operators and dtypes at risk", "有风险的算子和数据类型"),
+    "analysis_configuration": (
+        "Scripts and configurations that mention CUDA",
+        "提到 CUDA 的脚本和配置文件",
+    ),
+    "analysis_files": ("Files with the most work", "工作量最大的文件"),
+    "analysis_unknown": ("What isn't known", "尚不清楚的内容"),
+    "analysis_not_run": (
+        "This is read from the source alone. It doesn't show precision or speed on an NPU, what packages do"
+        " inside, nor code that is loaded at run time.",
+        "以上仅由源代码得出，不能说明 NPU 上的精度和速度、软件包内部的行为，以及运行时加载的代码。",
+    ),
+    "analysis_next": ("What to do next", "下一步"),
+    "analysis_more": (
+        "and {count} more; --format json has them all",
+        "另有 {count} 项；完整列表见 --format json",
+    ),
+    "lines": ("lines", "行数"),
+    "file": ("file", "文件"),
+    "rule": ("rule", "规则"),
+    "weight": ("weight", "程度"),
+    "name": ("name", "名称"),
+    "first_place": ("first place", "首次出现"),
+    "files_of_folder": ("{path} ({count} files)", "{path}（{count} 个文件）"),
+    "wont_run": ("won't run", "无法运行"),
+    "to_convert": ("converted", "可转换"),
+    "to_look_at": ("to look at", "需检查"),
+    "unsafe_short": ("unsafe", "需确认"),
+    "step_rule": (
+        "Why the most frequent of the blockers won't run, and what to do.",
+        "最常见的阻塞项的原因和处理方法。",
+    ),
+    "step_diff": (
+        "What would change, line by line; nothing is written.",
+        "逐行查看将要修改的内容；不写入文件。",
+    ),
+    "step_convert": (
+        "A complete converted copy with a report; add --unsafe when you have read those changes.",
+        "生成完整的转换副本和报告；审阅需确认的改动后可加 --unsafe。",
+    ),
+    "step_run": ("The result on a simulated NPU, on any machine.", "在任意机器上用模拟 NPU 运行结果。"),
+    "step_doctor": (
+        "On the server: whether torch, torch_npu, CANN and driver fit.",
+        "在服务器上：检查 torch、torch_npu、CANN 和驱动是否匹配。",
     ),
     # While it runs.
     "converting": ("converting", "转换"),

@@ -11,6 +11,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from cuda2npu.catalog.checks import check_document, check_rule, check_users_rule
 from cuda2npu.catalog.kernels import has_kernel
 from cuda2npu.catalog.versions import holds
 from cuda2npu.rewrite.change import Applicability, Severity
@@ -22,6 +23,8 @@ else:
     import tomli as tomllib
 
 LANGUAGES = ("en", "zh")
+# Of a package on Ascend: a build of its own, something else in its place, neither, or it runs as it is.
+STATES = ("port", "replace", "none", "works")
 
 
 class CatalogError(Exception):
@@ -54,6 +57,7 @@ class Row:
     :param soc: the chips that the row is about; empty for all.
     :param dtypes: the types of tensors that the row is about.
     :param op: the ATen operator behind ``name``; the row is about versions that have no kernel for it.
+    :param state: what there is of a package on Ascend, one of :data:`STATES`; empty for other rows.
     :param note: what differs, or what to do instead.
     """
 
@@ -67,6 +71,7 @@ class Row:
     soc: Sequence[str] = ()
     dtypes: Sequence[str] = ()
     op: str = ""
+    state: str = ""
     note: Text = Text()
 
     @property
@@ -117,7 +122,8 @@ class Rule:
     """What is rewritten, why, and the examples that prove it.
 
     ``words`` are identifiers, and ``pattern`` is a regular expression, by which a file that uses torch
-    concerns the rule though no CUDA word stands in it.
+    concerns the rule though no CUDA word stands in it. Of a rule of the user's, ``file`` is where it stands;
+    a file that has the last name of one of its rows concerns it.
     """
 
     code: str
@@ -134,6 +140,7 @@ class Rule:
     default: bool = True
     words: frozenset[str] = frozenset()
     pattern: str = ""
+    file: str = ""
 
 
 @dataclass(frozen=True)
@@ -145,6 +152,7 @@ class Catalog:
     :param roots: top-level packages that rows are about.
     :param foreign: top-level packages whose devices and ``cuda`` members aren't torch's.
     :param torch_family: packages that are built on torch, so that importing them brings it in.
+    :param plain: packages that compute on the CPU only, so that they work beside an NPU as they are.
     """
 
     rules: Mapping[str, Rule]
@@ -155,10 +163,10 @@ class Catalog:
     reasons: Mapping[str, Text]
     foreign: frozenset[str]
     torch_family: frozenset[str]
+    plain: frozenset[str]
 
 
 _ABOUT_CALLS = {"call", "resize", "resize_dtype", "dtype"}  # codemods
-_TABLES = {"rule", "notes", "reasons", "packages"}
 
 
 def load_catalog(extra: Iterable[str] = ()) -> Catalog:
@@ -175,18 +183,20 @@ def _load(extra: tuple[str, ...]) -> Catalog:
     rows: dict[str, tuple[Rule, Row]] = {}
     calls: list[tuple[Rule, Row]] = []
     reasons: dict[str, Text] = {}
-    packages: dict[str, set[str]] = {"foreign": set(), "torch_family": set()}
+    packages: dict[str, set[str]] = {"foreign": set(), "torch_family": set(), "plain": set()}
     for where, text in (*_own_files(), *_extra_files(extra)):
         try:
             document = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
             raise CatalogError(f"{where}: {error}") from None
-        if unknown := set(document) - _TABLES:
-            raise CatalogError(f"{where}: unknown table {', '.join(sorted(unknown))}; there is [[rule]]")
+        try:
+            check_document(document)
+        except ValueError as error:
+            raise CatalogError(f"{where}: {error}") from None
         reasons.update({key: Text(**value) for key, value in document.get("reasons", {}).items()})
         for kind, names in packages.items():
             names.update(document.get("packages", {}).get(kind, ()))
-        for rule in _rules(document, where):
+        for rule in _rules(document, where, is_own=where not in extra):
             if rule.code in rules:
                 raise CatalogError(f"{where}: rule {rule.code} stands twice")
             rules[rule.code] = rule
@@ -194,10 +204,12 @@ def _load(extra: tuple[str, ...]) -> Catalog:
                 calls += [(rule, row) for row in rule.rows]
                 continue
             for row in rule.rows:
-                if row.name in rows and where not in extra:  # a user's row may override ours
-                    other = rows[row.name][0].code
-                    raise CatalogError(f"{where}: {rule.code} maps {row.name}, as {other} does")
+                other = rows[row.name][0] if row.name in rows else None
+                if other is not None and other.file == rule.file:  # a user's row may override ours
+                    raise CatalogError(f"{where}: {rule.code} maps {row.name}, as {other.code} does")
                 rows[row.name] = (rule, row)
+    users = {row.name for rule, row in calls if rule.file}
+    calls = [(rule, row) for rule, row in calls if rule.file or row.name not in users]
     modules = frozenset(name.rpartition(".")[0] for name in rows)
     return Catalog(
         dict(sorted(rules.items())),
@@ -208,6 +220,7 @@ def _load(extra: tuple[str, ...]) -> Catalog:
         reasons,
         frozenset(packages["foreign"]),
         frozenset(packages["torch_family"]),
+        frozenset(packages["plain"]),
     )
 
 
@@ -226,23 +239,21 @@ def _extra_files(paths: Iterable[str]) -> list[tuple[str, str]]:
         raise CatalogError(f"the rule file can't be read: {error}") from None
 
 
-def _rules(document: Mapping[str, Any], where: str) -> list[Rule]:
+def _rules(document: Mapping[str, Any], where: str, is_own: bool) -> list[Rule]:
     notes = {key: Text(**value) for key, value in document.get("notes", {}).items()}
     rules = []
     for table in document.get("rule", ()):
         try:
-            rules.append(_rule(table, notes))
-        except (KeyError, TypeError, ValueError) as error:
-            what = f"{error} is missing" if isinstance(error, KeyError) else str(error)
-            raise CatalogError(f"{where}: rule {table.get('code', '?')}: {what}") from None
+            check_rule(table, Row, Example)
+            if not is_own:
+                check_users_rule(table)
+            rules.append(_rule(table, notes, "" if is_own else where))
+        except ValueError as error:
+            raise CatalogError(f"{where}: rule {table.get('code', '?')}: {error}") from None
     return rules
 
 
-def _rule(table: Mapping[str, Any], notes: Mapping[str, Text]) -> Rule:
-    known = {"code", "name", "codemod", "applicability", "severity", "summary", "summary_zh", "why", "why_zh"}
-    known |= {"advice", "advice_zh", "sources", "example", "rows", "default", "words", "pattern"}
-    if unknown := set(table) - known:
-        raise ValueError(f"unknown key {', '.join(sorted(unknown))}")
+def _rule(table: Mapping[str, Any], notes: Mapping[str, Text], file: str) -> Rule:
     return Rule(
         code=table["code"],
         name=table["name"],
@@ -260,17 +271,19 @@ def _rule(table: Mapping[str, Any], notes: Mapping[str, Text]) -> Rule:
             for row in (found if isinstance(found, list) else [found])
         ),
         default=table.get("default", True),
-        words=_words(table),
+        words=_words(table, all_rows=bool(file)),
         pattern=_pattern(table),
+        file=file,
     )
 
 
-def _words(table: Mapping[str, Any]) -> frozenset[str]:
-    """Return the words of a rule; ``words = true`` takes the last name of each row."""
-    words = table.get("words", ())
-    if words is not True:
-        return frozenset(words)
-    return frozenset(name.partition("(")[0].rpartition(".")[2] for name in table.get("rows", {}))
+def _words(table: Mapping[str, Any], all_rows: bool) -> frozenset[str]:
+    """Return the words of a rule; ``words = true``, or ``all_rows``, takes the last name of each row."""
+    words = table.get("words", False)
+    listed = frozenset() if isinstance(words, bool) else frozenset(words)
+    if words is not True and not all_rows:
+        return listed
+    return listed | {name.partition("(")[0].rpartition(".")[2] for name in table.get("rows", {})}
 
 
 def _pattern(table: Mapping[str, Any]) -> str:
@@ -293,6 +306,13 @@ def _socs(name: str, row: Mapping[str, Any]) -> tuple[str, ...]:
     return socs
 
 
+def _state(name: str, row: Mapping[str, Any]) -> str:
+    state: str = row.get("state", "")
+    if state and state not in STATES:
+        raise ValueError(f"{name}: unknown state {state!r}; one of {', '.join(STATES)}")
+    return state
+
+
 def _row(name: str, row: Mapping[str, Any], notes: Mapping[str, Text]) -> Row:
     note = row.get("note")
     if note is not None and note not in notes:
@@ -309,5 +329,6 @@ def _row(name: str, row: Mapping[str, Any], notes: Mapping[str, Text]) -> Row:
         soc=_socs(name, row),
         dtypes=tuple(row.get("dtypes", ())),
         op=row.get("op", ""),
+        state=_state(name, row),
         note=notes[note] if note else Text(),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import closing
@@ -89,7 +90,7 @@ def check_selection(settings: Settings, rules: Mapping[str, Rule]) -> None:
     """
     for option, codes in (("select", settings.select), ("ignore", settings.ignore)):
         for code in codes:
-            family = option == "ignore" and len(code) <= len("NPU4")
+            family = option == "ignore" and re.fullmatch(r"NPU\d?", code)
             if not family and not any(rule.startswith(code) for rule in rules):
                 raise UsageError(f"{option} {code}: there is no such rule; `cuda2npu rule` lists them")
 

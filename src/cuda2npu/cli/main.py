@@ -11,6 +11,7 @@ from typing import NoReturn
 import click
 
 from cuda2npu import __version__
+from cuda2npu.cli.analyze import analyze
 from cuda2npu.cli.check import check
 from cuda2npu.cli.convert import convert
 from cuda2npu.cli.doctor import doctor
@@ -23,6 +24,7 @@ TERMINATED = 128 + signal.SIGTERM
 
 EXAMPLES = """\b
 Examples:
+  cuda2npu analyze repo              says what it takes to move it
   cuda2npu convert repo              says what would change, writes nothing
   cuda2npu convert repo -o repo_npu  writes a converted copy with a report
   cuda2npu convert repo --in-place   rewrites the repository itself
@@ -49,7 +51,7 @@ def cli(context: click.Context) -> None:
         click.echo(context.get_help())
 
 
-for command in (convert, check, rule, run_command, doctor):
+for command in (analyze, convert, check, rule, run_command, doctor):
     cli.add_command(command)
 
 

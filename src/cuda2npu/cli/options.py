@@ -49,23 +49,30 @@ def format_of(*formats: str) -> Callable[[Command], Command]:
     )
 
 
-def what_to_convert(command: Command) -> Command:
-    """Add the options of every command that converts, named as :func:`.config.settings` takes them."""
-    options = (
+def target(command: Command) -> Command:
+    """Add ``--torch`` and ``--soc``."""
+    return _all(
+        command,
         click.option("--torch", metavar="VERSION", help=f"Target PyTorch, as {DEFAULT_TORCH} (the default)."),
         click.option("--soc", type=click.Choice(SOCS), help=f"Target chip; default {DEFAULT_SOC}."),
+    )
+
+
+def selection(command: Command) -> Command:
+    """Add ``--select`` and ``--ignore``."""
+    return _all(
+        command,
         click.option(
             "--select", multiple=True, metavar="CODES", callback=_codes, help="Only these rules: NPU1,NPU203."
         ),
         click.option("--ignore", multiple=True, metavar="CODES", callback=_codes, help="Not these rules."),
-        click.option(
-            "--unsafe/--no-unsafe", default=None, help="Apply changes that may alter numerics, too."
-        ),
-        click.option(
-            "--interpolate",
-            type=click.Choice(INTERPOLATE),
-            help="What --unsafe makes of resizing in a mode that the chip lacks; default cpu.",
-        ),
+    )
+
+
+def paths_and_rules(command: Command) -> Command:
+    """Add ``--exclude``, ``--rules``, ``--jobs``, ``--lang`` and ``--quiet``."""
+    return _all(
+        command,
         click.option(
             "--exclude",
             multiple=True,
@@ -79,8 +86,30 @@ def what_to_convert(command: Command) -> Command:
         ),
         language,
         click.option("--quiet", "-q", is_flag=True, help="Say nothing but what failed."),
+    )
+
+
+def what_to_convert(command: Command) -> Command:
+    """Add the options of every command that converts, named as :func:`.config.settings` takes them."""
+    return _all(
+        command,
+        target,
+        selection,
+        click.option(
+            "--unsafe/--no-unsafe", default=None, help="Apply changes that may alter numerics, too."
+        ),
+        click.option(
+            "--interpolate",
+            type=click.Choice(INTERPOLATE),
+            help="What --unsafe makes of resizing in a mode that the chip lacks; default cpu.",
+        ),
+        paths_and_rules,
         click.option(
             "--report", type=click.Path(path_type=Path), metavar="DIR", help="Leave report and patch there."
         ),
     )
+
+
+def _all(command: Command, *options: Callable[[Command], Command]) -> Command:
+    """Add options, listed in this order in the help."""
     return reduce(lambda decorated, option: option(decorated), reversed(options), command)

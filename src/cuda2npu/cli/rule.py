@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import difflib
 import json
+import os
 import sys
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from cuda2npu.cli import job, options
-from cuda2npu.settings import UsageError
+from cuda2npu.settings import Settings, UsageError
 
 if TYPE_CHECKING:
     from cuda2npu.catalog.rules import Rule
+    from cuda2npu.report.page import Page
 
 EXAMPLES = """\b
 Examples:
   cuda2npu rule
   cuda2npu rule NPU101 --lang zh
+  cuda2npu rule --rules corp.toml --test
 """
 
 
@@ -27,26 +30,48 @@ Examples:
 @click.argument("code", required=False)
 @options.format_of("text", "json")
 @options.rules
+@click.option("--test", is_flag=True, help="Run the examples of --rules, or of the rule CODE.")
 @options.language
-def rule(code: str | None, form: str, rules: Sequence[str] | None, lang: str | None) -> int:
-    """List the rules, or explain the one with this CODE or name."""
+def rule(code: str | None, form: str, test: bool, **flags: Any) -> int:
+    """List the rules, or explain the one with this CODE or name.
+
+    Exit code: 0; 1 if an example fails with --test; 2 for wrong usage.
+    """
+    from cuda2npu import config
     from cuda2npu.report.page import Page
     from cuda2npu.report.rules import as_json, print_list, print_page
 
-    lang = lang or "en"
-    known = job.load_rules(rules or ())
-    if code is None:
-        if form == "json":
-            click.echo(json.dumps([as_json(each, lang) for each in known.values()], indent=1))
-        else:
-            print_list(known.values(), Page(sys.stdout), lang)
-        return 0
-    found = _find(code, known)
+    settings = config.settings([os.curdir], flags)
+    lang, known = settings.lang, job.load_rules(settings.rules)
+    found = _find(code, known) if code is not None else None
+    page = Page(sys.stdout)
+    if test:
+        users = [each for each in known.values() if each.file]
+        return _test([found] if found else users or list(known.values()), settings, page)
     if form == "json":
-        click.echo(json.dumps(as_json(found, lang), indent=1))
+        listed = as_json(found, lang) if found else [as_json(each, lang) for each in known.values()]
+        click.echo(json.dumps(listed, indent=1))
+    elif found:
+        print_page(found, page, lang)
     else:
-        print_page(found, Page(sys.stdout), lang)
+        print_list(known.values(), page, lang)
     return 0
+
+
+def _test(rules: Sequence[Rule], settings: Settings, page: Page) -> int:
+    from cuda2npu.messages import say
+    from cuda2npu.rule_tests import failures
+
+    failed = list(failures(rules, settings.rules, settings.lang))
+    for failure in failed:
+        page.line(
+            say("test_failed", settings.lang, code=failure.code, number=failure.number, reason=failure.reason)
+        )
+        for line in failure.diff:
+            page.line(line, indent=2)
+    examples = sum(len(each.examples) for each in rules)
+    page.line(say("test_sum", settings.lang, examples=examples, rules=len(rules), failed=len(failed)))
+    return 1 if failed else 0
 
 
 def _find(code: str, known: Mapping[str, Rule]) -> Rule:

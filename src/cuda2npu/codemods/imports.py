@@ -11,11 +11,12 @@ import libcst as cst
 
 from cuda2npu.codemods.base import Codemod
 from cuda2npu.codemods.conditions import may_move_import
+from cuda2npu.codemods.in_house import InHouse
 from cuda2npu.rewrite.insertion import place_after
 from cuda2npu.rewrite.scopes import Binding
 from cuda2npu.rewrite.spans import Span
 from cuda2npu.rewrite.tree import dotted
-from cuda2npu.rewrite.unit import ImportPlan, Mapping, Unit
+from cuda2npu.rewrite.unit import ImportPlan, Mapping, Unit, is_in_house
 
 # What ends an item of a list in brackets: its comma, and the comment on its line.
 _ITEM_END = re.compile(r"[ \t]*,?(?:[ \t]*#[^\r\n]*|[ \t]*(?=\)))?")
@@ -50,6 +51,7 @@ class Imports(Codemod):
 
     def __init__(self, unit: Unit) -> None:
         super().__init__(unit)
+        self.in_house = InHouse(unit)
         self.bindings = {binding.node: binding for binding in self.names.imports}
         for binding in self.names.imports:
             if isinstance(binding.node, cst.ImportFrom) and binding.kind == "import":
@@ -65,15 +67,28 @@ class Imports(Codemod):
 
     def visit_Import(self, node: cst.Import) -> None:
         for alias in node.names:
-            mapping = self.mapping_of(dotted(alias.name) or "")
+            binding = self.bindings[alias]
+            name = dotted(alias.name) or ""
+            mapping = self.mapping_of(name) or self.in_house.whole_module(binding, name)
             if mapping is None:
                 self.keep_harmless(alias, dotted(alias.name) or "")
             elif not mapping.to:
                 self.stays(alias, mapping)
+            elif alias.asname is None and is_in_house(mapping.to):
+                self.move_in_house(alias, mapping)
             elif alias.asname is None:
                 self.move_plain(node, alias, mapping)
             else:
                 self.move_aliased(node, alias, mapping)
+
+    def move_in_house(self, alias: cst.ImportAlias, mapping: Mapping) -> None:
+        """``import corp.gpu``, if all that the file takes from it is in another module now."""
+        moved = self.in_house.whole_module(self.bindings[alias], mapping.name)
+        if moved is None:
+            return  # the module of the counterpart is imported beside it, where that is used
+        code, note = mapping.rule.code, mapping.row.remark
+        if self.unit.replace(code, self.spans[alias.name], moved.to, at=alias, npu=False, note=note):
+            self.unit.imported.add(moved.to)
 
     def move_plain(self, node: cst.Import, alias: cst.ImportAlias, mapping: Mapping) -> None:
         """``import torch.cuda`` binds the name torch, which has to stay bound."""
@@ -117,9 +132,10 @@ class Imports(Codemod):
 
     def move_of(self, node: cst.ImportFrom, alias: cst.ImportAlias) -> Move | None:
         binding = self.bindings[alias]
-        mapping = self.mapping_of(binding.target or "")
+        target = binding.target or ""
+        mapping = self.mapping_of(target) or self.in_house.whole_module(binding, target)
         if mapping is None:
-            self.keep_harmless(alias, binding.target or "")
+            self.keep_harmless(alias, target)
             return None
         if not mapping.to or mapping.name != binding.target:
             self.stays(alias, mapping)
@@ -271,13 +287,7 @@ class Imports(Codemod):
     def all_uses_follow(self, binding: Binding) -> bool:
         """Whether the target has everything that this file takes from an imported module."""
         for name in self.names.references(binding):
-            chain: cst.CSTNode = name
-            attributes = []
-            parent = self.names.parents[chain]
-            while isinstance(parent, cst.Attribute) and parent.value is chain:
-                attributes.append(parent.attr.value)
-                chain, parent = parent, self.names.parents[parent]
-            mapping = self.unit.mapping(".".join([binding.target or "", *attributes]))
+            mapping = self.unit.mapping(self.names.chain(name, binding.target or ""))
             if mapping is not None and mapping.rule.codemod == "symbol" and not mapping.to:
                 return False
         return True
@@ -292,7 +302,7 @@ class Imports(Codemod):
         """Keep an import for the uses that can't follow, and import the counterpart beside it."""
         module, _, name = importable(mapping.to).rpartition(".")
         place = place_after(self.unit, node)
-        if not self.is_free(name):
+        if not self.names.is_free(name):
             return
         statement = place.wrap(f"from {module} import {name}")
         span = Span(place.offset, place.offset)
@@ -312,17 +322,11 @@ class Imports(Codemod):
         return (
             len(binding.scope.bindings[binding.name]) == 1
             and binding.scope.kind != "class"  # a member, which objects of the class are asked for
-            and self.is_free(name)
+            and self.names.is_free(name)
             and self.unit.path not in self.unit.index.exports
             and not (binding.scope.kind == "module" and binding.name in self.unit.index.borrowed)
             and not self.is_exported(binding.name)
         )
-
-    def is_free(self, name: str) -> bool:
-        """Whether nothing in this file is called ``name`` yet."""
-        if any(used.value == name for used in self.names.uses):
-            return False
-        return not any(name in scope.bindings for scope in self.names.scopes.values())
 
     def is_exported(self, name: str) -> bool:
         """Whether ``name`` stands in a string that is nothing but the name, as in ``__all__``."""

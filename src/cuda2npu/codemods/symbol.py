@@ -10,13 +10,14 @@ import libcst as cst
 from cuda2npu.codemods.arguments import adapt_arguments, refused_argument
 from cuda2npu.codemods.base import Codemod
 from cuda2npu.codemods.conditions import HANDLED, applies
+from cuda2npu.codemods.in_house import InHouse
 from cuda2npu.rewrite.scopes import Binding
 from cuda2npu.rewrite.spans import Span
 from cuda2npu.rewrite.tree import dotted
-from cuda2npu.rewrite.unit import Mapping, Unit
+from cuda2npu.rewrite.unit import Mapping, Unit, is_in_house
 
 # Names that exist only once torch_npu has been imported; torch.OutOfMemoryError isn't one of them.
-_NEEDS_NPU = re.compile(r"npu|hccl", re.I)
+_NEEDS_NPU = re.compile(r"torch\b.*(?:npu|hccl)|torch_npu\b", re.I)
 
 
 # Rules about values that are None on the NPU: how bad that is depends on what is done with them.
@@ -37,6 +38,7 @@ class Symbol(Codemod):
     def __init__(self, unit: Unit) -> None:
         super().__init__(unit)
         self.roots = self._names_that_reach_rows()
+        self.in_house = InHouse(unit)
 
     def _names_that_reach_rows(self) -> set[str]:
         """Names by which something that rows are about may be reached: a cheap test before the exact one."""
@@ -151,7 +153,9 @@ class Symbol(Codemod):
         old = [root.value, *(attribute.attr.value for attribute in taken)]
         new = self.new_name(root, meaning)
         if new is None:
-            self.unit.report("NPU122", taken[-1] if taken else root, note=mapping.row.note)
+            users = is_in_house(mapping.to) or is_in_house(mapping.name)
+            code = mapping.rule.code if users else "NPU122"
+            self.unit.report(code, taken[-1] if taken else root, note=mapping.row.note)
             return False
         if new == old:
             return True
@@ -160,21 +164,26 @@ class Symbol(Codemod):
         nodes: list[cst.Name] = [root, *(attribute.attr for attribute in taken)][: len(old)]
         span = Span(self.spans[root].start, self.spans[nodes[-1]].end)
         note, code = mapping.row.remark, mapping.rule.code
-        npu = _NEEDS_NPU.search(mapping.to) is not None
+        npu = _NEEDS_NPU.match(mapping.to) is not None
         part = taken[-1] if taken else root
         if self.unit.text[span.start : span.end] == ".".join(old) or len(old) != len(new):
-            return self.unit.replace(code, span, ".".join(new), at=part, npu=npu, note=note, group=group)
-        # Comments or line breaks stand between the names: only the names themselves are replaced.
-        group = group or f"chain:{span.start}"
-        return all(
-            self.unit.replace(code, self.spans[node], text, at=part, npu=npu, note=note, group=group)
-            for node, text in zip(nodes, new)
-            if node.value != text
-        )
+            done = self.unit.replace(code, span, ".".join(new), at=part, npu=npu, note=note, group=group)
+        else:  # comments or line breaks stand between the names: only the names themselves are replaced
+            group = group or f"chain:{span.start}"
+            done = all(
+                self.unit.replace(code, self.spans[node], text, at=part, npu=npu, note=note, group=group)
+                for node, text in zip(nodes, new)
+                if node.value != text
+            )
+        if done and is_in_house(mapping.to):
+            self.in_house.import_beside(meaning.binding, mapping.to, code)
+        return done
 
     def new_name(self, root: cst.Name, meaning: Meaning) -> list[str] | None:
         """Return the parts of the counterpart as this file can reach it; None if it can't."""
         binding, target, mapping = meaning
+        if is_in_house(mapping.to):
+            return self.in_house.new_name(root, binding, target, mapping.to)
         plan = self.unit.plans.get(binding)
         local, now = (plan.local, plan.target) if plan is not None else (root.value, target)
         if binding.kind == "assign":  # the assigned value is a chain of its own, and moves as one

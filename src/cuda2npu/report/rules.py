@@ -52,7 +52,8 @@ def as_json(rule: Rule, lang: str = "en") -> Json:
         "why": rule.why.in_language(lang),
         "advice": rule.advice.in_language(lang),
         "examples": [
-            {key: value for key, value in asdict(example).items() if value} for example in rule.examples
+            {key: value for key, value in asdict(example).items() if value != getattr(Example, key)}
+            for example in rule.examples
         ],
         "sources": list(rule.sources),
     }

@@ -21,6 +21,9 @@ def concerns(data: bytes, settings: Settings, index: ProjectIndex) -> bool:
     """Whether any rule could be about a file with these bytes."""
     if mentions_cuda(data, numbers_mean_cuda=settings.target.version < NUMBERS_MEAN_NPU):
         return True
+    names = _users_names(tuple(settings.rules)) if settings.rules else frozenset()
+    if names and not names.isdisjoint(_IDENTIFIER.findall(data)):
+        return True
     if b"torch" not in data:
         return False
     if index.cuda_by_default and b"Tensor(" in data:
@@ -48,3 +51,10 @@ def _signs(
     words = frozenset(word.encode() for rule in wanted for word in rule.words)
     patterns = [f"(?:{rule.pattern})".encode() for rule in wanted if rule.pattern]
     return words, re.compile(b"|".join(patterns), re.M) if patterns else None
+
+
+@lru_cache(maxsize=8)
+def _users_names(rules: Sequence[str]) -> frozenset[bytes]:
+    """Return the names that rules of the user's are about; a file that has one needs no torch beside it."""
+    users = (rule for rule in load_catalog(rules).rules.values() if rule.file)
+    return frozenset(word.encode() for rule in users for word in rule.words)

@@ -91,6 +91,20 @@ class Names:
                 self._by_name[use.value].append(use)
         return self._by_name.get(name, [])
 
+    def chain(self, name: cst.Name, target: str) -> str:
+        """Return the dotted name of the chain that begins with ``name``, which stands for ``target``."""
+        parts = [target]
+        node: cst.CSTNode = name
+        parent = self.parents[node]
+        while isinstance(parent, cst.Attribute) and parent.value is node:
+            parts.append(parent.attr.value)
+            node, parent = parent, self.parents[parent]
+        return ".".join(parts)
+
+    def is_free(self, name: str) -> bool:
+        """Whether nothing in this file is called ``name``."""
+        return not self.named(name) and not any(name in scope.bindings for scope in self.scopes.values())
+
     def qualified(self, node: cst.CSTNode | None) -> frozenset[str]:
         """Return the dotted names that ``node`` may stand for; empty if that can't be told.
 

@@ -23,6 +23,11 @@ from cuda2npu.rewrite.suppress import Suppressions
 from cuda2npu.settings import Settings
 
 
+def is_in_house(name: str) -> bool:
+    """Whether a dotted name lies outside of torch: only rules of users name such modules."""
+    return "." in name and name.partition(".")[0] not in ("torch", "torch_npu")
+
+
 @dataclass(frozen=True)
 class Mapping:
     """What the catalogue says about a dotted CUDA name on the target.
@@ -72,6 +77,8 @@ class Unit:
     # String literals that a codemod has dealt with, so that no other one looks at them.
     claimed: set[cst.CSTNode] = field(default_factory=set)
     plans: dict[Binding, ImportPlan] = field(default_factory=dict)
+    # Modules outside of torch that changes import by their whole names.
+    imported: set[str] = field(default_factory=set)
     # Import statements that a change turned into ``import torch_npu``.
     replaced_by_npu: set[Binding] = field(default_factory=set)
 
@@ -201,7 +208,7 @@ class Unit:
     def report_missing(self, where: cst.CSTNode, mapping: Mapping, severity: Severity | None = None) -> None:
         """Report a name that the target lacks: in every version, or only in this one."""
         code = mapping.rule.code
-        if mapping.row.to:
+        if mapping.row.to and not is_in_house(mapping.row.to):
             # A member of a mapped module may be missing everywhere, which another version doesn't mend.
             member = mapping.name[len(mapping.row.name) :]
             code = "NPU122" if self.api.ever_had(mapping.row.to + member) else "NPU103"
@@ -232,7 +239,7 @@ class Unit:
                 continue
             rule, row = self.catalog.rows[known]
             to = row.to if row.holds_for(self.version) else ""
-            if count == len(parts) or known not in self.catalog.modules:
+            if count == len(parts) or known not in self.catalog.modules or is_in_house(to):
                 return Mapping(known, to, rule, row)
             # A member of a mapped module that no row names: it is there on the NPU, too, or it isn't.
             member = f"{to}.{parts[count]}"
