@@ -14,7 +14,8 @@ from cuda2npu.codemods.arguments import droppable
 from cuda2npu.codemods.base import Codemod
 from cuda2npu.rewrite.change import Applicability
 from cuda2npu.rewrite.kinds import Kind
-from cuda2npu.rewrite.tree import argument, string_value
+from cuda2npu.rewrite.spans import Span
+from cuda2npu.rewrite.tree import argument, children, string_value
 from cuda2npu.rewrite.unit import Unit
 
 _ROW = re.compile(
@@ -22,6 +23,7 @@ _ROW = re.compile(
 )
 _ANY = "*"
 _GIVEN = "?"  # any value that turns the argument on
+_ABSENT = "!"  # the argument isn't given
 _OFF = {"None", "False", "0", "0.0"}
 
 
@@ -41,8 +43,9 @@ class Calls(Codemod):
     A row is called ``torch.linalg.eigh``, ``*.nonzero`` (a method of a tensor) or ``*`` (any call), and
     with an argument ``torch.topk(4:sorted=False)``: its position, its keyword, its value. The position
     is left out where only the keyword will do. The value is a literal, a string without quotes, the
-    dotted name of an object, or ``?`` for anything but None, False and 0. If the rule isn't manual,
-    ``to`` takes the place of the value; where it is empty, the argument is dropped.
+    dotted name of an object, ``?`` for anything but None, False and 0, or ``!`` for an argument that is
+    missing. If the rule isn't manual, ``to`` takes the place of the value, or is added behind the other
+    arguments; where it is empty, the argument is dropped.
     """
 
     CODEMOD: ClassVar[str] = "call"
@@ -94,11 +97,16 @@ class Calls(Codemod):
 
     def check(self, call: cst.Call, pattern: Pattern) -> None:
         """Deal with a call of the function that ``pattern`` is about."""
+        if any(argument(call, None, keyword) for keyword in pattern.row.unless):
+            return
         if pattern.keyword is None:
-            if not any(argument(call, None, keyword) for keyword in pattern.row.unless):
-                self.report(call.func, pattern)
+            self.report(call.func, pattern)
             return
         arg = argument(call, pattern.position, pattern.keyword)
+        if pattern.value == _ABSENT:
+            if arg is None and not any(other.star for other in call.args):
+                self.add_argument(call, pattern)
+            return
         if arg is None or not self.may_have_value(arg.value, pattern.value):
             return
         if not self.has_value(arg.value, pattern.value) or not self.changed(call, arg, pattern):
@@ -119,8 +127,18 @@ class Calls(Codemod):
             span, after = self.spans.whole(arg.value), row.to
         if span is None:
             return False
-        self.unit.replace(rule.code, span, after, at=call, npu=False, note=row.note)
+        if self.unit.replace(rule.code, span, after, at=call, npu=False, note=row.note):
+            self.unit.claimed.update(_literals(arg))  # what goes isn't to be converted besides
         return True
+
+    def add_argument(self, call: cst.Call, pattern: Pattern) -> None:
+        """Add ``to`` to the arguments of ``call``."""
+        rule, row = pattern.rule, pattern.row
+        if rule.applicability is Applicability.MANUAL or not call.args:
+            self.report(call.func, pattern)
+            return
+        end = self.spans.whole(call.args[-1].value).end
+        self.unit.replace(rule.code, Span(end, end), f", {row.to}", at=call, npu=False, note=row.note)
 
     def report(self, node: cst.CSTNode, pattern: Pattern) -> None:
         """Report ``node``; where the row is about an operator of ATen, name it."""
@@ -132,6 +150,8 @@ class Calls(Codemod):
 
     def has_value(self, node: cst.BaseExpression, wanted: str) -> bool:
         """Whether the expression ``node`` itself is the value ``wanted`` of a row."""
+        if self.is_device_object(node) and isinstance(node, cst.Call) and len(node.args) == 1:
+            node = node.args[0].value  # torch.device("cuda") says the same as "cuda"
         text = self.spans.text(node)
         if wanted == _GIVEN:
             return text not in _OFF
@@ -147,3 +167,11 @@ class Calls(Codemod):
             value = binding.node.default if isinstance(binding.node, cst.Param) else binding.value
             if isinstance(value, cst.BaseExpression):
                 yield value
+
+
+def _literals(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """Yield the string literals in ``node``."""
+    if isinstance(node, cst.SimpleString):
+        yield node
+    for child in children(node):
+        yield from _literals(child)
