@@ -1,0 +1,85 @@
+"""The page on what is covered: complete, about rules that exist, with examples that they are about."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from cuda2npu.catalog.rules import load_catalog
+
+DOCS = Path(__file__).parents[1] / "docs"
+PAGE = DOCS / "coverage.md"
+PLACES = 92  # what people hit, as collected before the first rule was written
+RULES = load_catalog().rules
+LINE = re.compile(r"\|(?: (\d+) \|)? ([^|]+) \| ([^|]+) \| ([^|]+) \|")
+# The name of a file that isn't Python, the example, and what it is converted for.
+EXAMPLE = re.compile(r"(?:`([\w.]+\.(?:sh|txt|yaml|json)|Dockerfile)` )?`([^`]+)`(?: \(([\w .]+)\))?")
+CODE = re.compile(r"(?<!\()NPU\d{3}")  # one in brackets is still to come
+
+
+class Line(NamedTuple):
+    """One line of a table; the number is empty in the tables that have none."""
+
+    number: str
+    what: str
+    answer: str
+    example: str
+
+    @property
+    def rules(self) -> set[str]:
+        return set(CODE.findall(self.answer))
+
+
+def lines(page: Path = PAGE) -> list[Line]:
+    matches = (LINE.fullmatch(line) for line in page.read_text(encoding="utf-8").splitlines())
+    found = [Line(*(cell or "" for cell in match.groups())) for match in matches if match]
+    return [line for line in found if line.example != "Example"]
+
+
+def test_everything_that_people_hit_is_there_once() -> None:
+    numbers = Counter(int(line.number) for line in lines() if line.number)
+    assert numbers == dict.fromkeys(range(1, PLACES + 1), 1)
+
+
+def test_the_guides_are_there() -> None:
+    assert len([line for line in lines() if not line.number]) > 15
+
+
+def test_every_rule_exists() -> None:
+    assert set(CODE.findall(PAGE.read_text(encoding="utf-8"))) - RULES.keys() == set()
+
+
+@pytest.mark.parametrize("line", lines(), ids=lambda line: line.number or line.what[:20])
+def test_a_line_says_why_or_shows_what(line: Line, tmp_path, write, cli) -> None:
+    if line.example == "–":
+        assert not line.rules
+        return
+    assert "NPU" in line.answer
+    seen: set[str] = set()
+    for number, (name, source, target) in enumerate(EXAMPLE.findall(line.example)):
+        text = source.replace("↵", "\n") + "\n"
+        if not name and "import torch\n" not in text:
+            text = f"import torch\n{text}"
+        folder = write(tmp_path / str(number), {name or "main.py": text})
+        found = codes_found(cli("check", folder, "--format", "json", *flags(target, line.rules)).out)
+        assert found & line.rules or not line.rules, source
+        seen |= found
+    assert line.rules <= seen
+
+
+def flags(target: str, rules: set[str]) -> list[str]:
+    """Return the options for a target, ``torch 2.5.1`` or ``ascend310p``, and for rules that are off."""
+    off = [option for code in sorted(rules) if not RULES[code].default for option in ("--select", code)]
+    if target.startswith("torch "):
+        return [*off, "--torch", target[len("torch ") :]]
+    return [*off, "--soc", target] if target else off
+
+
+def codes_found(report: str) -> set[str]:
+    files = json.loads(report)["files"]
+    return {entry["rule"] for file in files for entry in (*file["changes"], *file["findings"])}
