@@ -14,6 +14,7 @@ from cuda2npu.catalog.rules import load_catalog
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGE = DOCS / "coverage.md"
+CHINESE = DOCS / "zh/coverage.md"
 PLACES = 92  # what people hit, as collected before the first rule was written
 RULES = load_catalog().rules
 LINE = re.compile(r"\|(?: (\d+) \|)? ([^|]+) \| ([^|]+) \| ([^|]+) \|")
@@ -38,7 +39,7 @@ class Line(NamedTuple):
 def lines(page: Path = PAGE) -> list[Line]:
     matches = (LINE.fullmatch(line) for line in page.read_text(encoding="utf-8").splitlines())
     found = [Line(*(cell or "" for cell in match.groups())) for match in matches if match]
-    return [line for line in found if line.example != "Example"]
+    return [line for line in found if line.example not in ("Example", "示例")]
 
 
 def test_everything_that_people_hit_is_there_once() -> None:
@@ -70,6 +71,11 @@ def test_a_line_says_why_or_shows_what(line: Line, tmp_path, write, cli) -> None
         assert found & line.rules or not line.rules, source
         seen |= found
     assert line.rules <= seen
+
+
+def test_the_chinese_page_says_the_same() -> None:
+    english, chinese = ([(x.number, x.rules, x.example) for x in lines(page)] for page in (PAGE, CHINESE))
+    assert chinese == english
 
 
 def flags(target: str, rules: set[str]) -> list[str]:
