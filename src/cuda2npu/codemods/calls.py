@@ -12,7 +12,7 @@ import libcst as cst
 from cuda2npu.catalog.rules import LANGUAGES, Row, Rule, Text
 from cuda2npu.codemods.arguments import droppable
 from cuda2npu.codemods.base import Codemod
-from cuda2npu.rewrite.change import Applicability
+from cuda2npu.rewrite.change import Applicability, Severity
 from cuda2npu.rewrite.kinds import Kind
 from cuda2npu.rewrite.spans import Span
 from cuda2npu.rewrite.tree import argument, children, string_value
@@ -115,7 +115,7 @@ class Calls(Codemod):
     def changed(self, call: cst.Call, arg: cst.Arg, pattern: Pattern) -> bool:
         """Change ``arg`` as its rule says; False if that is left to a person."""
         rule, row = pattern.rule, pattern.row
-        if rule.applicability is Applicability.MANUAL:
+        if not self.is_wanted(rule):
             return False
         if not row.to:
             span, after = droppable(self.unit, call, arg), ""
@@ -131,10 +131,16 @@ class Calls(Codemod):
             self.unit.claimed.update(_literals(arg))  # what goes isn't to be converted besides
         return True
 
+    def is_wanted(self, rule: Rule) -> bool:
+        """Whether ``rule`` may change code; nobody has to decide about what is merely good to know."""
+        if rule.applicability is Applicability.UNSAFE and rule.severity is Severity.INFO:
+            return self.unit.settings.unsafe
+        return rule.applicability is not Applicability.MANUAL
+
     def add_argument(self, call: cst.Call, pattern: Pattern) -> None:
         """Add ``to`` to the arguments of ``call``."""
         rule, row = pattern.rule, pattern.row
-        if rule.applicability is Applicability.MANUAL or not call.args:
+        if not self.is_wanted(rule) or not call.args:
             self.report(call.func, pattern)
             return
         end = self.spans.whole(call.args[-1].value).end
