@@ -74,6 +74,7 @@ DEVICE = Topic(
         "torch.Tensor.to": 1,
         "torch.library.register_kernel": 1,
         "torch.nn.Module.to": 1,
+        "torch.utils.cpp_extension.include_paths": 0,
     },
     methods={"to": 0, "cuda": 0, "to_empty": 0, "pin_memory": 0, "is_pinned": 0, "register_kernel": 0},
     prefix="torch.cuda.",
