@@ -80,10 +80,11 @@ def test_the_chinese_page_says_the_same() -> None:
 
 def flags(target: str, rules: set[str]) -> list[str]:
     """Return the options for a target, ``torch 2.5.1`` or ``ascend310p``, and for rules that are off."""
-    off = [option for code in sorted(rules) if not RULES[code].default for option in ("--select", code)]
+    off = any(not RULES[code].default for code in rules)
+    chosen = [option for code in sorted(rules) if off for option in ("--select", code)]
     if target.startswith("torch "):
-        return [*off, "--torch", target[len("torch ") :]]
-    return [*off, "--soc", target] if target else off
+        return [*chosen, "--torch", target[len("torch ") :]]
+    return [*chosen, "--soc", target] if target else chosen
 
 
 def codes_found(report: str) -> set[str]:
