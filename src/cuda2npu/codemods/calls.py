@@ -140,7 +140,8 @@ class Calls(Codemod):
     def add_argument(self, call: cst.Call, pattern: Pattern) -> None:
         """Add ``to`` to the arguments of ``call``."""
         rule, row = pattern.rule, pattern.row
-        if not self.is_wanted(rule) or not call.args:
+        bare = not call.args or isinstance(call.args[-1].value, cst.GeneratorExp)  # f(x for x in y)
+        if bare or not self.is_wanted(rule):
             self.report(call.func, pattern)
             return
         end = self.spans.whole(call.args[-1].value).end
