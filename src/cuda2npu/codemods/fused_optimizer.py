@@ -29,8 +29,10 @@ class FusedOptimizer(Codemod):
         self.switches: list[str] = []  # what each scaler is given for enabled
 
     def visit_Call(self, node: cst.Call) -> None:
-        names = self.names.qualified(node.func)
         fused = argument(node, None, "fused")
+        if fused is None and isinstance(node.func, cst.Attribute) and node.func.attr.value != "GradScaler":
+            return  # a cheap test before the exact one
+        names = self.names.qualified(node.func)
         if fused is not None and self.spans.text(fused.value) == "True":
             self.optimizers += [(name, fused) for name in names & _OPTIMIZERS]
         if names & _SCALERS:

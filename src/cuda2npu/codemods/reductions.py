@@ -23,8 +23,11 @@ class Reductions(Codemod):
         rows = unit.catalog.rows.items()
         target = unit.settings.target
         self.rows = {n: f for n, f in rows if f[0].codemod == "reductions" and f[1].concerns(target)}
+        self.last_names = {name.rpartition(".")[2] for name in self.rows}
 
     def visit_Call(self, node: cst.Call) -> None:
+        if isinstance(node.func, cst.Attribute) and node.func.attr.value not in self.last_names:
+            return  # a cheap test before the exact one
         for name in self.names.qualified(node.func) & self.rows.keys():
             tensor = argument(node, 0, "output" if "scatter" in name else "tensor")
             if tensor is not None and self.is_double_on_device(tensor.value):
