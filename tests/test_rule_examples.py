@@ -49,6 +49,7 @@ def test_example(code: str, example: Example) -> None:
         assert left & {code, *LEFT_UNDER}
     if example.kept:
         assert not applied
+        assert code not in left
 
 
 @pytest.mark.parametrize(("code", "example"), CASES)

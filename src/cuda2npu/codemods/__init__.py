@@ -15,6 +15,7 @@ from cuda2npu.codemods.device_string import DeviceString
 from cuda2npu.codemods.device_text import DeviceText
 from cuda2npu.codemods.dtype import Dtype
 from cuda2npu.codemods.environment import Environment
+from cuda2npu.codemods.fused_optimizer import FusedOptimizer
 from cuda2npu.codemods.imports import Imports
 from cuda2npu.codemods.is_cuda import IsCuda
 from cuda2npu.codemods.legacy_constructor import LegacyConstructor
@@ -24,6 +25,7 @@ from cuda2npu.codemods.method import Method
 from cuda2npu.codemods.out_of_memory_text import OutOfMemoryText
 from cuda2npu.codemods.own_members import OwnDefinition
 from cuda2npu.codemods.package_import import PackageImport, ProviderName
+from cuda2npu.codemods.reductions import Reductions
 from cuda2npu.codemods.resize import Resize, ResizeDtype
 from cuda2npu.codemods.result_member import ResultMember
 from cuda2npu.codemods.start_method import StartMethod
@@ -44,6 +46,8 @@ CODEMODS: tuple[type[Codemod], ...] = (
     DeviceNumber,
     AttributeName,
     Calls,
+    Reductions,
+    FusedOptimizer,
     Resize,
     ResizeDtype,
     Dtype,

@@ -12,9 +12,10 @@ import libcst as cst
 from cuda2npu.catalog.rules import LANGUAGES, Row, Rule, Text
 from cuda2npu.codemods.arguments import droppable
 from cuda2npu.codemods.base import Codemod
-from cuda2npu.rewrite.change import Applicability
+from cuda2npu.rewrite.change import Applicability, Severity
 from cuda2npu.rewrite.kinds import Kind
-from cuda2npu.rewrite.tree import argument, string_value
+from cuda2npu.rewrite.spans import Span
+from cuda2npu.rewrite.tree import argument, children, string_value
 from cuda2npu.rewrite.unit import Unit
 
 _ROW = re.compile(
@@ -22,6 +23,7 @@ _ROW = re.compile(
 )
 _ANY = "*"
 _GIVEN = "?"  # any value that turns the argument on
+_ABSENT = "!"  # the argument isn't given
 _OFF = {"None", "False", "0", "0.0"}
 
 
@@ -41,8 +43,9 @@ class Calls(Codemod):
     A row is called ``torch.linalg.eigh``, ``*.nonzero`` (a method of a tensor) or ``*`` (any call), and
     with an argument ``torch.topk(4:sorted=False)``: its position, its keyword, its value. The position
     is left out where only the keyword will do. The value is a literal, a string without quotes, the
-    dotted name of an object, or ``?`` for anything but None, False and 0. If the rule isn't manual,
-    ``to`` takes the place of the value; where it is empty, the argument is dropped.
+    dotted name of an object, ``?`` for anything but None, False and 0, or ``!`` for an argument that is
+    missing. If the rule isn't manual, ``to`` takes the place of the value, or is added behind the other
+    arguments; where it is empty, the argument is dropped.
     """
 
     CODEMOD: ClassVar[str] = "call"
@@ -94,11 +97,16 @@ class Calls(Codemod):
 
     def check(self, call: cst.Call, pattern: Pattern) -> None:
         """Deal with a call of the function that ``pattern`` is about."""
+        if any(argument(call, None, keyword) for keyword in pattern.row.unless):
+            return
         if pattern.keyword is None:
-            if not any(argument(call, None, keyword) for keyword in pattern.row.unless):
-                self.report(call.func, pattern)
+            self.report(call.func, pattern)
             return
         arg = argument(call, pattern.position, pattern.keyword)
+        if pattern.value == _ABSENT:
+            if arg is None and not any(other.star for other in call.args):
+                self.add_argument(call, pattern)
+            return
         if arg is None or not self.may_have_value(arg.value, pattern.value):
             return
         if not self.has_value(arg.value, pattern.value) or not self.changed(call, arg, pattern):
@@ -107,7 +115,7 @@ class Calls(Codemod):
     def changed(self, call: cst.Call, arg: cst.Arg, pattern: Pattern) -> bool:
         """Change ``arg`` as its rule says; False if that is left to a person."""
         rule, row = pattern.rule, pattern.row
-        if rule.applicability is Applicability.MANUAL:
+        if not self.is_wanted(rule):
             return False
         if not row.to:
             span, after = droppable(self.unit, call, arg), ""
@@ -119,8 +127,25 @@ class Calls(Codemod):
             span, after = self.spans.whole(arg.value), row.to
         if span is None:
             return False
-        self.unit.replace(rule.code, span, after, at=call, npu=False, note=row.note)
+        if self.unit.replace(rule.code, span, after, at=call, npu=False, note=row.note):
+            self.unit.claimed.update(_literals(arg))  # what goes isn't to be converted besides
         return True
+
+    def is_wanted(self, rule: Rule) -> bool:
+        """Whether ``rule`` may change code; nobody has to decide about what is merely good to know."""
+        if rule.applicability is Applicability.UNSAFE and rule.severity is Severity.INFO:
+            return self.unit.settings.unsafe
+        return rule.applicability is not Applicability.MANUAL
+
+    def add_argument(self, call: cst.Call, pattern: Pattern) -> None:
+        """Add ``to`` to the arguments of ``call``."""
+        rule, row = pattern.rule, pattern.row
+        bare = not call.args or isinstance(call.args[-1].value, cst.GeneratorExp)  # f(x for x in y)
+        if bare or not self.is_wanted(rule):
+            self.report(call.func, pattern)
+            return
+        end = self.spans.whole(call.args[-1].value).end
+        self.unit.replace(rule.code, Span(end, end), f", {row.to}", at=call, npu=False, note=row.note)
 
     def report(self, node: cst.CSTNode, pattern: Pattern) -> None:
         """Report ``node``; where the row is about an operator of ATen, name it."""
@@ -132,6 +157,8 @@ class Calls(Codemod):
 
     def has_value(self, node: cst.BaseExpression, wanted: str) -> bool:
         """Whether the expression ``node`` itself is the value ``wanted`` of a row."""
+        if self.is_device_object(node) and isinstance(node, cst.Call) and len(node.args) == 1:
+            node = node.args[0].value  # torch.device("cuda") says the same as "cuda"
         text = self.spans.text(node)
         if wanted == _GIVEN:
             return text not in _OFF
@@ -147,3 +174,11 @@ class Calls(Codemod):
             value = binding.node.default if isinstance(binding.node, cst.Param) else binding.value
             if isinstance(value, cst.BaseExpression):
                 yield value
+
+
+def _literals(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """Yield the string literals in ``node``."""
+    if isinstance(node, cst.SimpleString):
+        yield node
+    for child in children(node):
+        yield from _literals(child)

@@ -28,6 +28,8 @@ class DeviceNumber(Codemod):
             self.device_id(arg)
         if self.unit.version >= NUMBERS_MEAN_NPU:
             return
+        if arg is not None and self.is_function(node, "FullyShardedDataParallel"):
+            self.number(arg)
         places = isinstance(node.func, cst.Attribute) and node.func.attr.value == "to"
         makes = "torch.device" in self.names.qualified(node.func) and len(node.args) == 1
         if places and isinstance(node.func, cst.Attribute):
@@ -43,7 +45,7 @@ class DeviceNumber(Codemod):
         return any(q.startswith("torch.") and q.endswith(f".{name}") for q in self.names.qualified(node.func))
 
     def number(self, arg: cst.Arg) -> None:
-        if arg.star or (arg.keyword is not None and arg.keyword.value != "device"):
+        if arg.star or (arg.keyword is not None and arg.keyword.value not in ("device", "device_id")):
             return
         value = arg.value
         text = self.spans.text(value)

@@ -85,9 +85,8 @@ class Calls:
     def _by_import(self, target: str, given: Given) -> Use:
         """A function that was imported."""
         root, name = target.partition(".")[0], target.rpartition(".")[2]
-        expected = self.topic.position(target)
         keyword = self._named(given.keyword) or (target == "torch.device" and given.keyword == "type")
-        if expected is not None and (given.position == expected or keyword):
+        if self.topic.takes(target, given.position) and (given.keyword is None or keyword):
             return Use.PROVEN
         if root == "torch":
             return Use.PROVEN if self._named(given.keyword) else Use.UNKNOWN

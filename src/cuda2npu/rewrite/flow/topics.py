@@ -16,7 +16,7 @@ class Topic:
     :param words: words of identifiers that hold such a value (``target_device``).
     :param calls: dotted function -> position of the parameter that takes one.
     :param methods: name of a method of torch objects -> position of that parameter.
-    :param prefix: dotted prefix of functions whose first parameter takes one.
+    :param prefix: dotted prefix of functions whose first or second parameter takes one.
     :param attributes: attributes that hold one, whatever the object.
     :param results: dotted functions that return one.
     """
@@ -32,11 +32,12 @@ class Topic:
         """Whether an identifier says that it holds such a value."""
         return any(word.lower() in self.words for word in _WORD.findall(identifier))
 
-    def position(self, function: str) -> int | None:
-        """Return the position at which the function ``function`` takes such a value."""
+    def takes(self, function: str, position: int | None) -> bool:
+        """Whether the function ``function`` takes such a value, at ``position`` or (None) at all."""
         if function in self.calls:
-            return self.calls[function]
-        return 0 if self.prefix and function.startswith(self.prefix) else None
+            return position in (None, self.calls[function])
+        # set_rng_state(state, device), can_device_access_peer(device, peer): first or second.
+        return bool(self.prefix) and function.startswith(self.prefix) and position in (None, 0, 1)
 
 
 # Signatures as documented for PyTorch 2.13; the position counts from 0.
@@ -73,6 +74,7 @@ DEVICE = Topic(
         "torch.Tensor.to": 1,
         "torch.library.register_kernel": 1,
         "torch.nn.Module.to": 1,
+        "torch.utils.cpp_extension.include_paths": 0,
     },
     methods={"to": 0, "cuda": 0, "to_empty": 0, "pin_memory": 0, "is_pinned": 0, "register_kernel": 0},
     prefix="torch.cuda.",
