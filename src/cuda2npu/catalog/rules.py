@@ -21,6 +21,8 @@ else:
     import tomli as tomllib
 
 LANGUAGES = ("en", "zh")
+# Of a package on Ascend: a build of its own, something else in its place, neither, or it runs as it is.
+STATES = ("port", "replace", "none", "works")
 
 
 class CatalogError(Exception):
@@ -51,6 +53,7 @@ class Row:
     :param lacks: keywords that the counterpart doesn't take.
     :param unless: keywords that make a call right as it is.
     :param soc: the chips that the row is about; empty for all.
+    :param state: what there is of a package on Ascend, one of :data:`STATES`; empty for other rows.
     :param note: what differs, or what to do instead.
     """
 
@@ -62,6 +65,7 @@ class Row:
     lacks: Sequence[str] = ()
     unless: Sequence[str] = ()
     soc: Sequence[str] = ()
+    state: str = ""
     note: Text = Text()
 
     @property
@@ -273,6 +277,13 @@ def _socs(name: str, row: Mapping[str, Any]) -> tuple[str, ...]:
     return socs
 
 
+def _state(name: str, row: Mapping[str, Any]) -> str:
+    state: str = row.get("state", "")
+    if state and state not in STATES:
+        raise ValueError(f"{name}: unknown state {state!r}; one of {', '.join(STATES)}")
+    return state
+
+
 def _row(name: str, row: Mapping[str, Any], notes: Mapping[str, Text]) -> Row:
     note = row.get("note")
     if note is not None and note not in notes:
@@ -287,5 +298,6 @@ def _row(name: str, row: Mapping[str, Any], notes: Mapping[str, Text]) -> Row:
         lacks=tuple(row.get("lacks", ())),
         unless=tuple(row.get("unless", ())),
         soc=_socs(name, row),
+        state=_state(name, row),
         note=notes[note] if note else Text(),
     )

@@ -21,6 +21,8 @@ def concerns(data: bytes, settings: Settings, index: ProjectIndex) -> bool:
     """Whether any rule could be about a file with these bytes."""
     if mentions_cuda(data, numbers_mean_cuda=settings.target.version < NUMBERS_MEAN_NPU):
         return True
+    if _imports(tuple(settings.rules)).search(data):
+        return True
     if b"torch" not in data:
         return False
     if index.cuda_by_default and b"Tensor(" in data:
@@ -28,6 +30,19 @@ def concerns(data: bytes, settings: Settings, index: ProjectIndex) -> bool:
     words, pattern = _signs(tuple(settings.rules), tuple(settings.select), tuple(settings.ignore))
     return not words.isdisjoint(_IDENTIFIER.findall(data)) or (
         pattern is not None and pattern.search(data) is not None
+    )
+
+
+@lru_cache(maxsize=8)
+def _imports(rules: Sequence[str]) -> re.Pattern[bytes]:
+    """Return the pattern of an import of a package that isn't right as it is."""
+    rows = load_catalog(rules).rows.values()
+    names = {row.name for rule, row in rows if rule.codemod == "package_import" and row.state != "works"}
+    roots = b"|".join(sorted(name.partition(".")[0].encode() for name in names))
+    return re.compile(
+        rb"""(?:^|[;:])[ \t]*(?:from|import)[ \t][^#\n]*\b(?:%s)\b|"""
+        rb"""(?:import_module|__import__|find_spec|find_loader)\([ \t]*["'](?:%s)\b""" % (roots, roots),
+        re.M,
     )
 
 
