@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from cuda2npu.codemods.attention_name import AttentionName
 from cuda2npu.codemods.attribute_name import AttributeName
 from cuda2npu.codemods.autograd_profiler import AutogradProfiler
 from cuda2npu.codemods.base import Codemod
@@ -16,6 +17,7 @@ from cuda2npu.codemods.device_text import DeviceText
 from cuda2npu.codemods.environment import Environment
 from cuda2npu.codemods.imports import Imports
 from cuda2npu.codemods.is_cuda import IsCuda
+from cuda2npu.codemods.keyword import Keyword
 from cuda2npu.codemods.legacy_constructor import LegacyConstructor
 from cuda2npu.codemods.member_name import MemberName
 from cuda2npu.codemods.method import Method
@@ -25,6 +27,7 @@ from cuda2npu.codemods.package_import import PackageImport, ProviderName
 from cuda2npu.codemods.result_member import ResultMember
 from cuda2npu.codemods.start_method import StartMethod
 from cuda2npu.codemods.symbol import Symbol
+from cuda2npu.codemods.triton_kernel import TritonKernel
 
 # The order matters where one codemod builds on another: imports plan what names are called afterwards,
 # literals are claimed before DeviceString looks at what is left, and options follow their defaults.
@@ -45,6 +48,9 @@ CODEMODS: tuple[type[Codemod], ...] = (
     StartMethod,
     PackageImport,
     ProviderName,
+    AttentionName,
+    Keyword,
+    TritonKernel,
     Environment,
     MemberName,
     OutOfMemoryText,

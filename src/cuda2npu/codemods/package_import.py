@@ -31,6 +31,7 @@ class PackageImport(Codemod):
         super().__init__(unit)
         rows = unit.catalog.rows.items()
         self.rows = {name: found for name, found in rows if found[0].codemod == "package_import"}
+        self.said: set[tuple[str, Severity]] = set()
 
     def visit_Import(self, node: cst.Import) -> None:
         for alias in node.names:
@@ -66,9 +67,10 @@ class PackageImport(Codemod):
         if not found:
             return
         rule, row = self.rows[max(found, key=lambda name: name.count("."))]
-        if row.state == "works":
-            return
         severity, remark = (Severity.INFO, _ASKED) if asked else self.weight(node, rule.severity)
+        if row.state == "works" or (row.name, severity) in self.said:
+            return  # import triton and import triton.language say the same
+        self.said.add((row.name, severity))
         self.unit.report(rule.code, node, note=row.note, severity=severity, remark=remark)
 
     def row_of(self, module: str) -> str | None:
