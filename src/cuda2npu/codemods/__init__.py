@@ -15,16 +15,19 @@ from cuda2npu.codemods.device_option import DeviceOption
 from cuda2npu.codemods.device_string import DeviceString
 from cuda2npu.codemods.device_text import DeviceText
 from cuda2npu.codemods.environment import Environment
+from cuda2npu.codemods.extension_load import ExtensionLoad
 from cuda2npu.codemods.imports import Imports
 from cuda2npu.codemods.is_cuda import IsCuda
 from cuda2npu.codemods.keyword import Keyword
 from cuda2npu.codemods.legacy_constructor import LegacyConstructor
 from cuda2npu.codemods.member_name import MemberName
 from cuda2npu.codemods.method import Method
+from cuda2npu.codemods.native_library import NativeLibrary
 from cuda2npu.codemods.out_of_memory_text import OutOfMemoryText
 from cuda2npu.codemods.own_members import OwnDefinition
 from cuda2npu.codemods.package_import import PackageImport, ProviderName
 from cuda2npu.codemods.result_member import ResultMember
+from cuda2npu.codemods.source_text import SourceText
 from cuda2npu.codemods.start_method import StartMethod
 from cuda2npu.codemods.symbol import Symbol
 from cuda2npu.codemods.triton_kernel import TritonKernel
@@ -51,6 +54,9 @@ CODEMODS: tuple[type[Codemod], ...] = (
     AttentionName,
     Keyword,
     TritonKernel,
+    ExtensionLoad,
+    NativeLibrary,
+    SourceText,
     Environment,
     MemberName,
     OutOfMemoryText,
