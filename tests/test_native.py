@@ -126,6 +126,8 @@ def test_the_guard_of_a_header_is_no_such_condition():
         'const char* s = "// not a comment"; // is_cuda()\n',
         "<<<<<<< HEAD\n=======\n>>>>>>> other\n",
         "#endif\n#endif\n",
+        'AT_ASSERTM(!x.is_cuda(), "must be on the CPU");\n',
+        "assert(a.device().is_cuda() == b.device().is_cuda());\n",
     ],
 )
 def test_other_native_code_isnt_named(text):

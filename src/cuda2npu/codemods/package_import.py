@@ -67,8 +67,10 @@ class PackageImport(Codemod):
         if not found:
             return
         rule, row = self.rows[max(found, key=lambda name: name.count("."))]
+        if row.state == "works" or (asked and rule.severity is not Severity.BLOCKER):
+            return
         severity, remark = (Severity.INFO, _ASKED) if asked else self.weight(node, rule.severity)
-        if row.state == "works" or (row.name, severity) in self.said:
+        if (row.name, severity) in self.said:
             return  # import triton and import triton.language say the same
         self.said.add((row.name, severity))
         self.unit.report(rule.code, node, note=row.note, severity=severity, remark=remark)
@@ -90,6 +92,8 @@ class PackageImport(Codemod):
             if isinstance(ancestor, cst.If) and ancestor.body is inside:
                 if _IS_THERE.search(self.spans.text(ancestor.test)):
                     return Severity.INFO, _FALLBACK
+                remark = remark or _CONDITION
+            if isinstance(ancestor, cst.Else):
                 remark = remark or _CONDITION
             if isinstance(ancestor, (cst.FunctionDef, cst.Lambda)):
                 remark = remark or _CALLED

@@ -20,7 +20,7 @@ _NEEDS_NPU = re.compile(r"npu|hccl", re.I)
 
 
 # Rules about values that are None on the NPU: how bad that is depends on what is done with them.
-NONE_ON_NPU = {"NPU113"}
+NONE_ON_NPU = {"NPU113", "NPU508"}
 
 
 class Meaning(NamedTuple):

@@ -65,6 +65,7 @@ def convert(data: bytes, path: str, settings: Settings) -> FileResult | None:
     :param path: a path for which :func:`is_native` holds.
     """
     text = data.decode("utf-8", "replace") if b"\0" not in data else ""
+    found: _Found | None
     if path.lower().endswith(_CUDA_SUFFIXES):
         found = _cuda(text)
     elif path.lower().endswith(_CPP_SUFFIXES):
@@ -97,7 +98,7 @@ def _cpp(text: str) -> _Found | None:
     """Return the gravest place: a header of CUDA's that no condition switches off, a use, any of them."""
     code = _without_comments(text)
     includes = [match.start() for match in _INCLUDE.finditer(code)]
-    uses = [match.start() for match in _USE.finditer(code)]
+    uses = [match.start() for match in _USE.finditer(code) if not _is_harmless(code, match)]
     if not includes and not uses:
         return None
     conditions = _conditions(code)
@@ -107,6 +108,13 @@ def _cpp(text: str) -> _Found | None:
             return _Found(HEADER, *_line(text, free[0]), severity)
     remark = Text("(under a condition of the preprocessor)", "（处于预处理条件之内）")
     return _Found(HEADER, *_line(text, (includes or uses)[0]), Severity.INFO, remark)
+
+
+def _is_harmless(code: str, match: re.Match[str]) -> bool:
+    """Whether a use only refuses CUDA tensors, or compares where two tensors are."""
+    start, end = _line(code, match.start())
+    refuses = re.search(r"!\s*[\w.>()-]*$", code[start : match.start()]) is not None
+    return match[0].startswith("is_cuda") and (refuses or code[start:end].count("is_cuda()") > 1)
 
 
 def _cmake(text: str) -> _Found | None:
