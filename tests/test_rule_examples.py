@@ -19,11 +19,12 @@ CASES = [
 ]
 
 
-def run(source: str, example: Example) -> FileResult:
+def run(source: str, example: Example, code: str) -> FileResult:
     data = source.encode()
+    select = () if load_catalog().rules[code].default else (code,)
     target = Target(example.torch or DEFAULT_TORCH, example.soc or DEFAULT_SOC)
     index = build_index([("main.py", lambda: data)])
-    return convert(data, "main.py", Settings(target=target, unsafe=example.unsafe), index)
+    return convert(data, "main.py", Settings(target=target, unsafe=example.unsafe, select=select), index)
 
 
 def prelude(example: Example) -> str:
@@ -34,7 +35,7 @@ def prelude(example: Example) -> str:
 @pytest.mark.parametrize(("code", "example"), CASES)
 def test_example(code: str, example: Example) -> None:
     before = prelude(example)
-    result = run(before + example.source, example)
+    result = run(before + example.source, example, code)
     assert result.error is None
     text = result.data.decode() or before + example.source
     assert text == before + example.expected
@@ -46,11 +47,13 @@ def test_example(code: str, example: Example) -> None:
         assert left & {code, *LEFT_UNDER}
     if example.kept:
         assert not applied
+    if example.kept and not load_catalog().rules[code].default:
+        assert not left
 
 
 @pytest.mark.parametrize(("code", "example"), CASES)
 def test_converting_again_changes_nothing(code: str, example: Example) -> None:
-    once = run(prelude(example) + example.source, example)
+    once = run(prelude(example) + example.source, example, code)
     if once.data:
-        again = run(once.data.decode(), example)
+        again = run(once.data.decode(), example, code)
         assert [change for change in again.changes if change.applied] == []

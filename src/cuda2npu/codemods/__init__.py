@@ -26,6 +26,7 @@ from cuda2npu.codemods.native_library import NativeLibrary
 from cuda2npu.codemods.out_of_memory_text import OutOfMemoryText
 from cuda2npu.codemods.own_members import OwnDefinition
 from cuda2npu.codemods.package_import import PackageImport, ProviderName
+from cuda2npu.codemods.performance import PERFORMANCE
 from cuda2npu.codemods.result_member import ResultMember
 from cuda2npu.codemods.source_text import SourceText
 from cuda2npu.codemods.start_method import StartMethod
@@ -64,4 +65,5 @@ CODEMODS: tuple[type[Codemod], ...] = (
     DeviceText,
     DeviceString,
     DeviceOption,
+    *PERFORMANCE,
 )
