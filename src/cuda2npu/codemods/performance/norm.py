@@ -29,10 +29,10 @@ class RootMeanSquare(Advice):
         if self.method(node) == "rsqrt" and isinstance(node.func, cst.Attribute):
             return node.func.value
         parent = self.names.parents[node]
-        divides = isinstance(parent, cst.BinaryOperation) and isinstance(parent.operator, cst.Divide)
-        if divides and parent.right is node and self.called(node, "torch.sqrt") and node.args:  # type: ignore[attr-defined]
-            return node.args[0].value
-        return None
+        if not isinstance(parent, cst.BinaryOperation) or not isinstance(parent.operator, cst.Divide):
+            return None
+        is_root = parent.right is node and self.called(node, "torch.sqrt") and len(node.args) == 1
+        return node.args[0].value if is_root else None
 
     def is_mean_of_squares(self, node: cst.BaseExpression) -> bool:
         """Whether ``node`` is the mean over the last axis of squares of what isn't centred."""
