@@ -1,4 +1,4 @@
-"""Keyword arguments that rows are about, whatever function takes them."""
+"""Keyword arguments and methods that rows are about, whatever takes or has them."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ _OFF = {"None", "False"}
 class Keyword(Codemod):
     """Reports the first in a file, and how many there are: a test suite repeats them on every page.
 
-    A row is called ``optim=adamw_8bit``; ``?`` is any value but None and False.
+    A row is called ``optim=adamw_8bit``; ``?`` is any value but None and False. A row that ends in ``()``
+    is about calls of a method with this name.
     """
 
     def __init__(self, unit: Unit) -> None:
         super().__init__(unit)
         self.rows: dict[str, tuple[Rule, Row]] = {}
-        self.found: dict[str, list[cst.Arg]] = defaultdict(list)
+        self.found: dict[str, list[cst.CSTNode]] = defaultdict(list)
         for name, found in unit.catalog.rows.items():
             if found[0].codemod == "keyword":
                 self.rows[name] = found
@@ -38,6 +39,10 @@ class Keyword(Codemod):
             name = f"{keyword}=?"
         if name in self.rows:
             self.found[name].append(node)
+
+    def visit_Call(self, node: cst.Call) -> None:
+        if isinstance(node.func, cst.Attribute) and f"{node.func.attr.value}()" in self.rows:
+            self.found[f"{node.func.attr.value}()"].append(node.func)
 
     def finish(self) -> None:
         for name, places in self.found.items():
