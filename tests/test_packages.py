@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from cuda2npu.catalog.rules import STATES, CatalogError, load_catalog
@@ -167,6 +169,12 @@ def test_a_comment_switches_it_off():
 @pytest.mark.parametrize("source", [b"import json\n", b"import torch\nx = 'flash_attn'\n", b"cupy = None\n"])
 def test_other_files_are_not_parsed_for_packages(source):
     assert not concerns(source, Settings(), build_index([]))
+
+
+def test_a_package_in_a_notebook_without_another_sign_of_it():
+    cell = {"cell_type": "code", "metadata": {}, "outputs": [], "source": ["import os\n", "import pynvml"]}
+    data = json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}).encode()
+    assert concerns(data, Settings(), build_index([]))
 
 
 # --- the attention implementation

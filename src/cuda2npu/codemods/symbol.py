@@ -115,6 +115,9 @@ class Symbol(Codemod):
         if self.is_type_check(part):
             self.unit.keep(part, "type-check", mapping.rule.code)
             return
+        if any(name.startswith("torch_npu.") for name in self.names.qualified(part)):
+            self.unit.keep(part, "npu-branch", mapping.rule.code)  # extension = NpuExtension, in a branch
+            return
         severity = self.severity_of_none(part) if mapping.rule.code in NONE_ON_NPU else None
         self.unit.report_missing(part, mapping, severity)
 

@@ -35,12 +35,12 @@ def concerns(data: bytes, settings: Settings, index: ProjectIndex) -> bool:
 
 @lru_cache(maxsize=8)
 def _imports(rules: Sequence[str]) -> re.Pattern[bytes]:
-    """Return the pattern of an import of a package that isn't right as it is."""
+    """Return the pattern of an import, in quotes in a notebook, of a package that isn't right as it is."""
     rows = load_catalog(rules).rows.values()
     names = {row.name for rule, row in rows if rule.codemod == "package_import" and row.state != "works"}
     roots = b"|".join(sorted(name.partition(".")[0].encode() for name in names))
     return re.compile(
-        rb"""(?:^|[;:])[ \t]*(?:from|import)[ \t][^#\n]*\b(?:%s)\b|"""
+        rb"""(?:^|[;:"])[ \t]*(?:from|import)[ \t][^#\n]*\b(?:%s)\b|"""
         rb"""(?:import_module|__import__|find_spec|find_loader)\([ \t]*["'](?:%s)\b""" % (roots, roots),
         re.M,
     )
