@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
+from cuda2npu.catalog.api import api_table
 from cuda2npu.catalog.rules import STATES, CatalogError, load_catalog
 from cuda2npu.rewrite.bytes_test import concerns
 from cuda2npu.rewrite.change import FileResult, Finding, Severity
@@ -44,6 +46,15 @@ def test_each_package_has_a_state_and_says_what_to_do(row):
 def test_each_package_is_found_without_torch_in_the_file(row):
     result = run(f"import {row.name}\n")
     assert bool(result.findings) is (row.state != "works")
+
+
+def test_the_names_that_notes_give_exist():
+    rules = [rule for rule in load_catalog().rules.values() if rule.code.startswith("NPU51")]
+    texts = [text for rule in rules for text in (rule.advice, *(row.note for row in rule.rows))]
+    text = "\n".join(f"{text.en}\n{text.zh}" for text in texts)
+    names = {name.rstrip(".") for name in re.findall(r"\b(?:torch_npu|torch\.npu)\.[A-Za-z0-9_.]+", text)}
+    assert len(names) > 10
+    assert [name for name in names if not api_table((2, 7)).has(name)] == []
 
 
 def test_an_unknown_state_is_refused(tmp_path):

@@ -17,8 +17,9 @@ _OFF = {"None", "False"}
 class Keyword(Codemod):
     """Reports the first in a file, and how many there are: a test suite repeats them on every page.
 
-    A row is called ``optim=adamw_8bit``; ``?`` is any value but None and False. A row that ends in ``()``
-    is about calls of a method with this name.
+    A row is called ``optim=adamw_8bit``; ``?`` is any value but None and False. The keyword may be a
+    key, too: of a dictionary that is handed on as ``**options``. A row that ends in ``()`` is about
+    calls of a method with this name.
     """
 
     def __init__(self, unit: Unit) -> None:
@@ -31,10 +32,23 @@ class Keyword(Codemod):
         self.keywords = {name.partition("=")[0] for name in self.rows}
 
     def visit_Arg(self, node: cst.Arg) -> None:
-        if node.keyword is None or node.keyword.value not in self.keywords:
+        if node.keyword is not None:
+            self.look_at(node, node.keyword.value, node.value)
+
+    def visit_DictElement(self, node: cst.DictElement) -> None:
+        self.look_at(node, string_value(node.key), node.value)
+
+    def visit_Assign(self, node: cst.Assign) -> None:
+        target = node.targets[0].target
+        if isinstance(target, cst.Subscript) and isinstance(target.slice[0].slice, cst.Index):
+            self.look_at(node, string_value(target.slice[0].slice.value), node.value)
+
+    def look_at(self, node: cst.CSTNode, keyword: str | None, value: cst.BaseExpression) -> None:
+        """Note ``node`` if it gives ``keyword`` a value that a row is about."""
+        if keyword not in self.keywords:
             return
-        keyword, text = node.keyword.value, self.spans.text(node.value)
-        name = f"{keyword}={string_value(node.value) or text}"
+        text = self.spans.text(value)
+        name = f"{keyword}={string_value(value) or text}"
         if name not in self.rows and text not in _OFF:
             name = f"{keyword}=?"
         if name in self.rows:
