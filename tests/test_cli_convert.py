@@ -308,7 +308,7 @@ def test_force_writes_into_a_folder_with_files(tmp_path, write, cli):
         (("src", "--torch", "two"), "--torch two: not a version"),
         (("src", "--torch", "1.8"), "--torch 1.8: what torch_npu has is known for 2.1 to 2.14"),
         (("src", "--torch", "2.15"), "--torch 2.15: what torch_npu has is known for 2.1 to 2.14"),
-        (("src", "--select", "NPU8"), "select NPU8: there is no such rule"),
+        (("src", "--select", "NPU89"), "select NPU89: there is no such rule"),
         (("src", "--ignore", "NPU199"), "ignore NPU199: there is no such rule"),
         (("src", "--soc", "h100"), "'h100' is not one of"),
         (("src", "--select", "CUDA-1"), "select CUDA-1: neither a rule nor a family"),

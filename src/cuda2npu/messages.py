@@ -118,6 +118,7 @@ MESSAGES: Mapping[str, tuple[str, str]] = {
     "example": ("Examples", "示例"),
     "is_kept": ("kept as it is", "保持不变"),
     "is_reported": ("reported to a person", "提示人工处理"),
+    "off_by_default": ("only if selected", "仅在选用时生效"),
     "only_unsafe": ("with --unsafe", "使用 --unsafe 时"),
     "sources": ("Sources", "依据"),
     # The examples of rules as tests.

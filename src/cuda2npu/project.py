@@ -11,7 +11,7 @@ from cuda2npu import workers
 from cuda2npu.discover import Entry, Kind, is_excluded
 from cuda2npu.messages import say
 from cuda2npu.rewrite.change import FileResult, Status
-from cuda2npu.rewrite.formats import shell
+from cuda2npu.rewrite.formats import native, shell
 from cuda2npu.rewrite.formats.mention import MAX_SIZE, may_mention_cuda, mention
 from cuda2npu.rewrite.formats.notebook import is_notebook
 from cuda2npu.rewrite.index import ProjectIndex, build_index
@@ -67,13 +67,18 @@ def convert(
 
 def _mentioned(entry: Entry, settings: Settings) -> FileResult | None:
     """Return what there is to say about the contents of a file that isn't converted."""
-    if entry.kind is not Kind.DATA or entry.status is not None or not may_mention_cuda(entry.path):
+    is_native = native.is_native(entry.path)
+    if entry.kind is not Kind.DATA or entry.status is not None:
+        return None
+    if not is_native and not may_mention_cuda(entry.path):
         return None
     try:
-        source = Path(entry.source)
-        if source.stat().st_size > MAX_SIZE:
+        with Path(entry.source).open("rb") as source:
+            data = source.read(MAX_SIZE + 1)
+        if is_native:
+            return native.convert(data, entry.path, settings)
+        if len(data) > MAX_SIZE:
             return None
-        data = source.read_bytes()
         look_at = shell.convert if shell.is_shell(entry.path, data) else mention
         return look_at(data, entry.path, settings)
     except OSError:

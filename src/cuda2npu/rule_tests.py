@@ -56,12 +56,11 @@ def _fault(rule: Rule, example: Example, files: Sequence[str], lang: str) -> tup
     text = result.data.decode() or before
     if text != expected:
         return say("test_differs", lang), _difference(expected, text)
-    reported = {finding.rule for finding in result.findings}
-    used = reported | {change.rule for change in result.changes}
+    used = {found.rule for found in (*result.findings, *result.changes)}
     if (example.before or example.reported) and used.isdisjoint({code, *_SPEAK_FOR_OTHERS}):
         others = ", ".join(sorted(used - {"NPU001"})) or "-"
         return say("test_other_rule", lang, code=code, others=others), ()
-    if example.kept and code in reported:
+    if example.kept and code in used:
         return say("test_not_kept", lang, code=code), ()
     again = _converted(text, rule, example, files)
     if again.data and again.data.decode() != text:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from cuda2npu.codemods.attention_name import AttentionName
 from cuda2npu.codemods.attribute_name import AttributeName
 from cuda2npu.codemods.autograd_profiler import AutogradProfiler
 from cuda2npu.codemods.base import Codemod
@@ -15,21 +16,27 @@ from cuda2npu.codemods.device_string import DeviceString
 from cuda2npu.codemods.device_text import DeviceText
 from cuda2npu.codemods.dtype import Dtype
 from cuda2npu.codemods.environment import Environment
+from cuda2npu.codemods.extension_load import ExtensionLoad
 from cuda2npu.codemods.fused_optimizer import FusedOptimizer
 from cuda2npu.codemods.imports import Imports
 from cuda2npu.codemods.is_cuda import IsCuda
+from cuda2npu.codemods.keyword import Keyword
 from cuda2npu.codemods.legacy_constructor import LegacyConstructor
 from cuda2npu.codemods.mask_assignment import MaskAssignment
 from cuda2npu.codemods.member_name import MemberName
 from cuda2npu.codemods.method import Method
+from cuda2npu.codemods.native_library import NativeLibrary
 from cuda2npu.codemods.out_of_memory_text import OutOfMemoryText
 from cuda2npu.codemods.own_members import OwnDefinition
 from cuda2npu.codemods.package_import import PackageImport, ProviderName
+from cuda2npu.codemods.performance import PERFORMANCE
 from cuda2npu.codemods.reductions import Reductions
 from cuda2npu.codemods.resize import Resize, ResizeDtype
 from cuda2npu.codemods.result_member import ResultMember
+from cuda2npu.codemods.source_text import SourceText
 from cuda2npu.codemods.start_method import StartMethod
 from cuda2npu.codemods.symbol import Symbol
+from cuda2npu.codemods.triton_kernel import TritonKernel
 
 # The order matters where one codemod builds on another: imports plan what names are called afterwards,
 # literals are claimed before DeviceString looks at what is left, and options follow their defaults.
@@ -56,6 +63,12 @@ CODEMODS: tuple[type[Codemod], ...] = (
     StartMethod,
     PackageImport,
     ProviderName,
+    AttentionName,
+    Keyword,
+    TritonKernel,
+    ExtensionLoad,
+    NativeLibrary,
+    SourceText,
     Environment,
     MemberName,
     OutOfMemoryText,
@@ -63,4 +76,5 @@ CODEMODS: tuple[type[Codemod], ...] = (
     DeviceText,
     DeviceString,
     DeviceOption,
+    *PERFORMANCE,
 )

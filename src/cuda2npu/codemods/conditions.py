@@ -7,7 +7,10 @@ from collections.abc import Callable
 import libcst as cst
 
 from cuda2npu.codemods.arguments import refused_argument
+from cuda2npu.rewrite.tree import argument
 from cuda2npu.rewrite.unit import Mapping, Unit
+
+_OFF = ("False", "None")
 
 
 def _always(unit: Unit, node: cst.CSTNode) -> bool:
@@ -40,9 +43,11 @@ def _takes_the_default(unit: Unit, node: cst.CSTNode) -> bool:
 def _profiles_the_device(unit: Unit, node: cst.CSTNode | None = None) -> bool:
     """Whether the file profiles CUDA, and all of what it uses of the profiler can move.
 
-    The two profilers have enums and schedules of their own: everything moves, or nothing does.
+    The two profilers have enums and schedules of their own: everything moves, or nothing does, and
+    what stands in the way is reported.
     """
     profiles = False
+    refused: list[tuple[cst.Arg, Mapping]] = []
     chains: list[cst.Attribute | cst.Name] = [*unit.names.nodes(cst.Attribute), *unit.names.nodes(cst.Name)]
     for chain in chains:
         for name in unit.names.qualified(chain) if _may_be_profiler(unit, chain) else ():
@@ -51,9 +56,17 @@ def _profiles_the_device(unit: Unit, node: cst.CSTNode | None = None) -> bool:
                 continue
             profiles = profiles or name.endswith("ProfilerActivity.CUDA")
             call = unit.names.parents[chain]
-            if isinstance(call, cst.Call) and call.func is chain and refused_argument(call, mapping.row):
-                return False
-    return profiles
+            if not isinstance(call, cst.Call) or call.func is not chain:
+                continue
+            use_cuda = argument(call, None, "use_cuda")
+            profiles = profiles or (use_cuda is not None and unit.spans.text(use_cuda.value) not in _OFF)
+            arg = refused_argument(call, mapping.row)
+            if arg is not None:
+                refused.append((arg, mapping))
+    if profiles:
+        for arg, mapping in refused:
+            unit.report("NPU123", arg, note=mapping.row.note)
+    return profiles and not refused
 
 
 def _may_be_profiler(unit: Unit, node: cst.Attribute | cst.Name) -> bool:

@@ -10,6 +10,7 @@ from cuda2npu.codemods.base import Codemod
 from cuda2npu.rewrite.flow import Use
 from cuda2npu.rewrite.spans import Span
 from cuda2npu.rewrite.tree import dotted, start_of_text, string_value
+from cuda2npu.rewrite.words import CUDA_WORD
 
 RULE = "NPU006"
 PATTERN = "NPU017"
@@ -28,10 +29,12 @@ class DeviceText(Codemod):
         if subscript is None or not (self.is_text(subscript) or self.holds_text(subscript.value)):
             return
         use = self.unit.devices.source(subscript.value)
-        if use not in (Use.PROVEN, Use.NAMED):
-            return
+        if use not in (Use.PROVEN, Use.NAMED) or not CUDA_WORD.search(self.unit.text):
+            return  # where nothing says cuda, what is cut may be an NPU's name already
+        # len("cuda"), len("cuda:"); behind the former there is no number yet
+        lengths = ("5",) if self.is_number(subscript) else ("4", "5")
         for bound in (node.lower, node.upper):
-            if isinstance(bound, cst.Integer) and bound.value in ("4", "5"):  # len("cuda"), len("cuda:")
+            if isinstance(bound, cst.Integer) and bound.value in lengths:
                 self.unit.replace(RULE, self.spans[bound], str(int(bound.value) - 1), at=bound, npu=False)
             elif isinstance(bound, cst.Call) and len(bound.args) == 1:
                 self.rename(bound.args[0].value, use)
@@ -47,6 +50,12 @@ class DeviceText(Codemod):
         if isinstance(parent, cst.Comparison):
             return any(map(self.has_text, (target.comparator for target in parent.comparisons)))
         return isinstance(parent, cst.FormattedStringExpression)
+
+    def is_number(self, node: cst.Subscript) -> bool:
+        """Whether what is cut out is taken for a number: ``int(device[5:])``."""
+        arg = self.names.parents[node]
+        call = self.names.parents.get(arg)
+        return isinstance(arg, cst.Arg) and isinstance(call, cst.Call) and dotted(call.func) == "int"
 
     def has_text(self, node: cst.BaseExpression) -> bool:
         """Whether a value that is compared with is a text, or a choice of texts."""

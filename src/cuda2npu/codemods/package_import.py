@@ -1,13 +1,27 @@
-"""Imports of packages that exist for NVIDIA's hardware only."""
+"""Imports of packages that exist for NVIDIA's hardware only, or in another build for Ascend."""
 
 from __future__ import annotations
 
+import re
+
 import libcst as cst
 
+from cuda2npu.catalog.rules import Text
 from cuda2npu.codemods.base import Codemod
 from cuda2npu.rewrite.change import Severity
-from cuda2npu.rewrite.tree import dotted
+from cuda2npu.rewrite.tree import dotted, string_value
 from cuda2npu.rewrite.unit import Unit
+
+_FALLBACK = Text("the program goes on without it", "缺少它时程序仍可继续")
+_CONDITION = Text("imported under a condition", "仅在满足条件时导入")
+_CALLED = Text("imported when the function is called", "调用该函数时才导入")
+_ASKED = Text("asked for, and not there on the NPU", "此处查询它是否存在，NPU 上不存在")
+_IMPORTS = {"importlib.import_module", "importlib.__import__"}
+_QUESTIONS = {"importlib.util.find_spec", "pkgutil.find_loader", "importlib.find_loader"}
+# A condition of this kind asks whether the package is there.
+_IS_THERE = re.compile(
+    r"available|find_spec|find_loader|installed|\bHAS_|\bhas_|\bHAVE_|\bhave_|TYPE_CHECKING", re.I
+)
 
 
 class PackageImport(Codemod):
@@ -17,6 +31,7 @@ class PackageImport(Codemod):
         super().__init__(unit)
         rows = unit.catalog.rows.items()
         self.rows = {name: found for name, found in rows if found[0].codemod == "package_import"}
+        self.said: set[tuple[str, Severity]] = set()
 
     def visit_Import(self, node: cst.Import) -> None:
         for alias in node.names:
@@ -27,31 +42,86 @@ class PackageImport(Codemod):
             return
         module = dotted(node.module) or ""
         names = [] if isinstance(node.names, cst.ImportStar) else [dotted(alias.name) for alias in node.names]
-        for name in (module, *(f"{module}.{name}" for name in names)):
-            if self.check(node, name):
-                return
+        self.check(node, *(f"{module}.{name}" for name in names), module)
 
-    def check(self, node: cst.CSTNode, module: str) -> bool:
-        """Report ``node`` if it imports such a package, or a module of one."""
+    def visit_Call(self, node: cst.Call) -> None:
+        if not node.args or node.args[0].keyword is not None:
+            return
+        name = string_value(node.args[0].value)
+        if name is None or name.partition(".")[0] not in self.roots:
+            return
+        functions = self.names.qualified(node.func)
+        if functions & _IMPORTS or (isinstance(node.func, cst.Name) and node.func.value == "__import__"):
+            self.check(node, name)
+        elif functions & _QUESTIONS:
+            self.check(node, name, asked=True)
+
+    @property
+    def roots(self) -> frozenset[str]:
+        """Top-level names of the packages that rows are about."""
+        return self.unit.catalog.roots
+
+    def check(self, node: cst.CSTNode, *modules: str, asked: bool = False) -> None:
+        """Report ``node`` if it imports one of ``modules``, under the row that is closest to it."""
+        found = [row for row in map(self.row_of, modules) if row is not None]
+        if not found:
+            return
+        rule, row = self.rows[max(found, key=lambda name: name.count("."))]
+        if row.state == "works" or (asked and rule.severity is not Severity.BLOCKER):
+            return
+        severity, remark = (Severity.INFO, _ASKED) if asked else self.weight(node, rule.severity)
+        if (row.name, severity) in self.said:
+            return  # import triton and import triton.language say the same
+        self.said.add((row.name, severity))
+        self.unit.report(rule.code, node, note=row.note, severity=severity, remark=remark)
+
+    def row_of(self, module: str) -> str | None:
+        """Return the name of the row about ``module``, or about the package that it is in."""
         parts = module.split(".")
-        for count in range(len(parts), 0, -1):
-            name = ".".join(parts[:count])
-            if name in self.rows and not self.unit.index.is_own(self.unit.path, parts[0]):
-                rule, row = self.rows[name]
-                severity = Severity.INFO if self.may_be_missing(node) else None
-                self.unit.report(rule.code, node, note=row.note, severity=severity)
-                return True
-        return False
+        if self.unit.index.is_own(self.unit.path, parts[0]):
+            return None
+        names = (".".join(parts[:count]) for count in range(len(parts), 0, -1))
+        return next((name for name in names if name in self.rows), None)
 
-    def may_be_missing(self, node: cst.CSTNode) -> bool:
-        """Whether the import stands in a ``try`` that goes on without the package."""
-        attempt = self.names.enclosing(node, cst.Try)
-        return attempt is not None and any(
+    def weight(self, node: cst.CSTNode, severity: Severity) -> tuple[Severity, Text | None]:
+        """Return how grave it is that the import fails here, and what shows that."""
+        inside, remark = node, None
+        for ancestor in self.names.ancestors(node):
+            if isinstance(ancestor, cst.Try) and ancestor.body is inside and self.goes_on(ancestor):
+                return Severity.INFO, _FALLBACK
+            if isinstance(ancestor, cst.If) and ancestor.body is inside:
+                if _IS_THERE.search(self.spans.text(ancestor.test)):
+                    return Severity.INFO, _FALLBACK
+                remark = remark or _CONDITION
+            if isinstance(ancestor, cst.Else):
+                remark = remark or _CONDITION
+            if isinstance(ancestor, (cst.FunctionDef, cst.Lambda)):
+                remark = remark or _CALLED
+            inside = ancestor
+        if remark is not None and severity is Severity.BLOCKER:
+            severity = Severity.MANUAL
+        return severity, remark
+
+    def goes_on(self, attempt: cst.Try) -> bool:
+        """Whether a handler of ``attempt`` takes a failed import, and doesn't raise anew."""
+        return any(
             handler.type is None
-            or "Error" in self.spans.text(handler.type)
-            or "Exception" in self.spans.text(handler.type)
+            or re.search(
+                "ImportError|ModuleNotFoundError|Exception|OSError|RuntimeError",
+                self.spans.text(handler.type),
+            )
             for handler in attempt.handlers
+            if not self.raises(handler)
         )
+
+    def raises(self, handler: cst.ExceptHandler) -> bool:
+        """Whether ``handler`` ends by raising, or by leaving the program."""
+        last = handler.body.body[-1] if handler.body.body else None
+        if isinstance(last, cst.SimpleStatementLine):
+            last = last.body[-1]
+        if isinstance(last, cst.Expr) and isinstance(last.value, cst.Call):
+            return dotted(last.value.func) in ("sys.exit", "exit", "quit", "os._exit")
+        return isinstance(last, cst.Raise)
 
 
 class ProviderName(Codemod):

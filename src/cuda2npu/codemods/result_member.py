@@ -6,7 +6,10 @@ import libcst as cst
 
 from cuda2npu.codemods.base import Codemod
 from cuda2npu.rewrite.change import Severity
+from cuda2npu.rewrite.scopes import Binding
 from cuda2npu.rewrite.unit import Unit
+
+_HANDLER = "on_trace_ready"  # of torch.profiler.profile: is called with the profiler
 
 
 class ResultMember(Codemod):
@@ -52,15 +55,45 @@ class ResultMember(Codemod):
         self.unit.claimed.add(node)
 
     def call_behind(self, node: cst.CSTNode) -> cst.Call | None:
-        """Return the call that made the value of ``node``: itself, assigned, or entered by ``with``."""
+        """Return the call that made the value of ``node``: itself, assigned, entered, or handed on."""
         if isinstance(node, cst.Call):
             return node
+        if isinstance(node, cst.Attribute):
+            return self.call_in_class(node)
         if not isinstance(node, cst.Name):
             return None
         for binding in self.names.lookup(node):
             if isinstance(binding.value, cst.Call):
                 return binding.value
+            if binding.kind == "param":
+                return self.call_with_handler(binding)
             item = self.names.enclosing(binding.node, cst.WithItem)
             if item is not None and isinstance(item.item, cst.Call):
                 return item.item
+        return None
+
+    def call_in_class(self, node: cst.Attribute) -> cst.Call | None:
+        """Return the call that ``self.name`` is assigned in the class around ``node``."""
+        text, owner = self.spans.text(node), self.names.enclosing(node, cst.ClassDef)
+        if owner is None or not text.startswith("self."):
+            return None
+        for assign in self.names.nodes(cst.Assign):
+            targets = {self.spans.text(target.target) for target in assign.targets}
+            in_class = self.names.enclosing(assign, cst.ClassDef) is owner
+            if isinstance(assign.value, cst.Call) and in_class and text in targets:
+                return assign.value
+        return None
+
+    def call_with_handler(self, parameter: Binding) -> cst.Call | None:
+        """Return the call that hands its result to the function with this parameter."""
+        function = self.names.enclosing(parameter.node, cst.FunctionDef, cst.Lambda)
+        for arg in self.names.nodes(cst.Arg):
+            if arg.keyword is None or arg.keyword.value != _HANDLER:
+                continue
+            is_it = arg.value is function
+            if isinstance(arg.value, cst.Name):
+                is_it = any(binding.node is function for binding in self.names.lookup(arg.value))
+            call = self.names.parents[arg]
+            if is_it and isinstance(call, cst.Call):
+                return call
         return None

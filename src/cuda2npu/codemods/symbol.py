@@ -21,7 +21,7 @@ _NEEDS_NPU = re.compile(r"torch\b.*(?:npu|hccl)|torch_npu\b", re.I)
 
 
 # Rules about values that are None on the NPU: how bad that is depends on what is done with them.
-NONE_ON_NPU = {"NPU113"}
+NONE_ON_NPU = {"NPU113", "NPU508"}
 
 
 class Meaning(NamedTuple):
@@ -116,6 +116,9 @@ class Symbol(Codemod):
         """Report a name that has no counterpart, unless it only names a type that is asked for."""
         if self.is_type_check(part):
             self.unit.keep(part, "type-check", mapping.rule.code)
+            return
+        if any(name.startswith("torch_npu.") for name in self.names.qualified(part)):
+            self.unit.keep(part, "npu-branch", mapping.rule.code)  # extension = NpuExtension, in a branch
             return
         severity = self.severity_of_none(part) if mapping.rule.code in NONE_ON_NPU else None
         self.unit.report_missing(part, mapping, severity)

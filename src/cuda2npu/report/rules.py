@@ -15,13 +15,13 @@ from cuda2npu.report.page import Page
 def print_list(rules: Iterable[Rule], page: Page, lang: str = "en") -> None:
     """Print code, name, applicability and summary of each rule."""
     for rule in rules:
-        page.line(f"{rule.code} {rule.name} ({rule.applicability.value})", style="bold")
+        page.line(_title(rule, lang), style="bold")
         page.paragraph(rule.summary.in_language(lang), indent=4)
 
 
 def print_page(rule: Rule, page: Page, lang: str = "en") -> None:
     """Print everything about one rule."""
-    page.line(f"{rule.code} {rule.name} ({rule.applicability.value})", style="bold")
+    page.line(_title(rule, lang), style="bold")
     page.paragraph(rule.summary.in_language(lang))
     for key, text in (("why", rule.why), ("advice", rule.advice)):
         if text.in_language(lang):
@@ -38,6 +38,11 @@ def print_page(rule: Rule, page: Page, lang: str = "en") -> None:
     page.line(say("sources", lang), style="bold")
     for source in rule.sources:
         page.paragraph(source, indent=2, label="- ")
+
+
+def _title(rule: Rule, lang: str) -> str:
+    off = "" if rule.default else f", {say('off_by_default', lang)}"
+    return f"{rule.code} {rule.name} ({rule.applicability.value}{off})"
 
 
 def as_json(rule: Rule, lang: str = "en") -> Json:

@@ -14,6 +14,7 @@ from cuda2npu.settings import Settings, Target
 # From this version on a bare number means the registered PrivateUse1 device, before it CUDA:
 # toDevice in torch/csrc/utils/python_arg_parser.h of 2.1.0 and 2.3.1.
 NUMBERS_MEAN_NPU = (2, 3)
+_TORCH = {"torch", "torch_npu"}
 _IDENTIFIER = re.compile(rb"[A-Za-z_]\w*")
 
 
@@ -21,8 +22,11 @@ def concerns(data: bytes, settings: Settings, index: ProjectIndex) -> bool:
     """Whether any rule could be about a file with these bytes."""
     if mentions_cuda(data, numbers_mean_cuda=settings.target.version < NUMBERS_MEAN_NPU):
         return True
-    names = _users_names(tuple(settings.rules)) if settings.rules else frozenset()
+    rules = tuple(settings.rules)
+    names = _users_names(rules) if rules else frozenset()
     if names and not names.isdisjoint(_IDENTIFIER.findall(data)):
+        return True
+    if _imports(rules).search(data):
         return True
     if b"torch" not in data:
         return False
@@ -33,6 +37,20 @@ def concerns(data: bytes, settings: Settings, index: ProjectIndex) -> bool:
     )
     return not words.isdisjoint(_IDENTIFIER.findall(data)) or (
         pattern is not None and pattern.search(data) is not None
+    )
+
+
+@lru_cache(maxsize=8)
+def _imports(rules: Sequence[str]) -> re.Pattern[bytes]:
+    """Return the pattern of an import, in quotes in a notebook, of a package that isn't right as it is."""
+    rows = load_catalog(rules).rows.values()
+    names = {row.name for rule, row in rows if rule.codemod == "package_import" and row.state != "works"}
+    found = {name.partition(".")[0] for name in names} - _TORCH  # those have words in their rules
+    roots = b"|".join(sorted(root.encode() for root in found))
+    return re.compile(
+        rb"""(?:^|[;:"])[ \t]*(?:from|import)[ \t][^#\n]*\b(?:%s)\b|"""
+        rb"""(?:import_module|__import__|find_spec|find_loader)\([ \t]*["'](?:%s)\b""" % (roots, roots),
+        re.M,
     )
 
 

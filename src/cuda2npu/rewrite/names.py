@@ -72,7 +72,7 @@ class Names:
         around = {name, *self.ancestors(name)}
         reaching: list[Binding] = []
         for binding in reversed(bindings):
-            if binding.order > use.order:
+            if binding.order >= use.order:  # the last name in x = f(x) is read before x is bound anew
                 continue
             reaching.append(binding)
             if binding.block in around:  # runs whenever we get here: hides the earlier ones

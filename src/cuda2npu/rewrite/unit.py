@@ -176,14 +176,19 @@ class Unit:
         span: Span | None = None,
         note: Text | None = None,
         severity: Severity | None = None,
+        remark: Text | None = None,
     ) -> None:
-        """Leave ``at`` to a person, under the rule ``code``; ``note`` is advice for this very place."""
+        """Leave ``at`` to a person, under the rule ``code``.
+
+        :param note: advice for this very place, in place of the rule's.
+        :param remark: what the message says besides the rule's summary.
+        """
         rule = self.catalog.rules[code]
         start, end = span or self.spans[at]
         if not self._is_on(rule, Span(start, end), at):
             return
         advice = self.say(note) if note is not None else ""
-        message = self.say(rule.summary)
+        message = self.say(rule.summary) + (f" ({self.say(remark)})" if remark is not None else "")
         self.findings.append(
             Finding(code, severity or rule.severity, start, end, message, advice or self.say(rule.advice))
         )

@@ -17,21 +17,20 @@ HIDDEN_WORDS = (
     b"cpp_extension",
     b"data_parallel",
     b"device_id",
+    b"flash_attention_",
     b"float32_matmul_precision",
     b"fork_rng",
+    b"load_in_4bit",
+    b"load_in_8bit",
     b"set_default_tensor_type",
     b"timm",
-)
-_PACKAGES = (
-    rb"^[ \t]*(?:from|import)[ \t]+(?:amp_C|apex|bitsandbytes|cupyx?|flash_attn|megatron|numba|polygraphy|"
-    rb"sageattention|tensorrt|torch2trt|torch_tensorrt|transformer_engine|triton|xformers)\b"
 )
 _FORK = rb"""["']fork["']"""
 # Calls that may be given a bare number for a device.
 _PLACES = re.compile(rb"\b(?:to|device)\(|\bdevice=")
 
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-_TEST = re.compile(b"|".join((b"(?i:cuda|cudnn|nccl|nvtx|nvidia)", *HIDDEN_WORDS, _FORK, _PACKAGES)), re.M)
+_TEST = re.compile(b"|".join((b"(?i:cuda|cudnn|nccl|nvtx|nvidia)", *HIDDEN_WORDS, _FORK)))
 
 
 def mentions_cuda(data: bytes, numbers_mean_cuda: bool = False) -> bool:
