@@ -56,7 +56,7 @@ def _fault(rule: Rule, example: Example, files: Sequence[str], lang: str) -> tup
     text = result.data.decode() or before
     if text != expected:
         return say("test_differs", lang), _difference(expected, text)
-    used = {found.rule for found in (*result.findings, *result.changes)}
+    used = {finding.rule for finding in result.findings} | {change.rule for change in result.changes}
     if (example.before or example.reported) and used.isdisjoint({code, *_SPEAK_FOR_OTHERS}):
         others = ", ".join(sorted(used - {"NPU001"})) or "-"
         return say("test_other_rule", lang, code=code, others=others), ()
