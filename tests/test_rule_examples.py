@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from cuda2npu.catalog.rules import Example, load_catalog
-from cuda2npu.rewrite.change import FileResult
+from cuda2npu.rewrite.change import FileResult, Status
 from cuda2npu.rewrite.engine import convert
+from cuda2npu.rewrite.formats import others
 from cuda2npu.rewrite.index import build_index
 from cuda2npu.settings import DEFAULT_SOC, DEFAULT_TORCH, Settings, Target
 
@@ -22,13 +23,16 @@ CASES = [
 def run(source: str, example: Example) -> FileResult:
     data = source.encode()
     target = Target(example.torch or DEFAULT_TORCH, example.soc or DEFAULT_SOC)
+    settings = Settings(target=target, unsafe=example.unsafe)
+    if example.file:
+        return others.convert(data, example.file, settings) or FileResult(example.file, Status.UNCHANGED)
     index = build_index([("main.py", lambda: data)])
-    return convert(data, "main.py", Settings(target=target, unsafe=example.unsafe), index)
+    return convert(data, "main.py", settings, index)
 
 
 def prelude(example: Example) -> str:
     """Torch is there, and torch_npu too, unless the example is about imports."""
-    return "" if "import " in example.source else PRELUDE
+    return "" if example.file or "import " in example.source else PRELUDE
 
 
 @pytest.mark.parametrize(("code", "example"), CASES)

@@ -211,6 +211,8 @@ class TestRule:
         for example in rule.examples:
             assert kinds(example) in (["before", "after"], ["kept"], ["reported"])
             assert example.source != example.after
+            if example.file:
+                continue  # no Python
             compile(example.source, rule.code, "exec", dont_inherit=True)
             compile(example.expected, rule.code, "exec", dont_inherit=True)
 

@@ -75,6 +75,8 @@ class Example:
     """A piece of code and what must become of it: changed, kept or reported.
 
     Exactly one of (``before`` and ``after``), ``kept`` and ``reported`` is given.
+
+    :param file: name of the file that it stands in, which decides how it is read.
     """
 
     before: str = ""
@@ -84,6 +86,7 @@ class Example:
     torch: str = ""
     soc: str = ""
     unsafe: bool = False
+    file: str = ""
 
     @property
     def source(self) -> str:
@@ -122,6 +125,9 @@ class Catalog:
     :param roots: top-level packages that rows are about.
     :param foreign: top-level packages whose devices and ``cuda`` members aren't torch's.
     :param torch_family: packages that are built on torch, so that importing them brings it in.
+    :param keys: kind -> patterns of the keys of configurations that hold it.
+    :param distributions: pattern of a distribution -> the name of the row that says what to do about it.
+    :param file_rows: codemod -> the rows of its rules, for rules about files that aren't Python.
     """
 
     rules: Mapping[str, Rule]
@@ -131,9 +137,14 @@ class Catalog:
     reasons: Mapping[str, Text]
     foreign: frozenset[str]
     torch_family: frozenset[str]
+    keys: Mapping[str, Sequence[str]]
+    distributions: Mapping[str, str]
+    file_rows: Mapping[str, Sequence[tuple[Rule, Row]]]
 
 
-_TABLES = {"rule", "notes", "reasons", "packages"}
+_TABLES = {"rule", "notes", "reasons", "packages", "keys", "distributions"}
+# Rules about files that aren't Python. Their rows are keys, programs and distributions, no dotted names.
+_FILE_CODEMODS = {"base_image", "command", "config_setting", "distribution", "torch_requirement"}
 
 
 def load_catalog(extra: Iterable[str] = ()) -> Catalog:
@@ -150,6 +161,9 @@ def _load(extra: tuple[str, ...]) -> Catalog:
     rows: dict[str, tuple[Rule, Row]] = {}
     reasons: dict[str, Text] = {}
     packages: dict[str, set[str]] = {"foreign": set(), "torch_family": set()}
+    keys: dict[str, list[str]] = {}
+    distributions: dict[str, str] = {}
+    file_rows: dict[str, list[tuple[Rule, Row]]] = {}
     for where, text in (*_own_files(), *_extra_files(extra)):
         try:
             document = tomllib.loads(text)
@@ -160,10 +174,16 @@ def _load(extra: tuple[str, ...]) -> Catalog:
         reasons.update({key: Text(**value) for key, value in document.get("reasons", {}).items()})
         for kind, names in packages.items():
             names.update(document.get("packages", {}).get(kind, ()))
+        for key_kind, patterns in document.get("keys", {}).items():
+            keys.setdefault(key_kind, []).extend(patterns)
+        distributions.update(document.get("distributions", {}))
         for rule in _rules(document, where):
             if rule.code in rules:
                 raise CatalogError(f"{where}: rule {rule.code} stands twice")
             rules[rule.code] = rule
+            if rule.codemod in _FILE_CODEMODS:
+                file_rows.setdefault(rule.codemod, []).extend((rule, row) for row in rule.rows)
+                continue
             for row in rule.rows:
                 if row.name in rows and where not in extra:  # a user's row may override ours
                     other = rows[row.name][0].code
@@ -178,6 +198,9 @@ def _load(extra: tuple[str, ...]) -> Catalog:
         reasons,
         frozenset(packages["foreign"]),
         frozenset(packages["torch_family"]),
+        keys,
+        distributions,
+        file_rows,
     )
 
 
