@@ -314,6 +314,11 @@ def test_chinese():
     assert "设备" in run("device: cuda\n", lang="zh").changes[0].message
 
 
+def test_keys_of_ones_own(tmp_path):
+    (tmp_path / "own.toml").write_text('[keys]\ndevice = ["where"]\n')
+    assert changed("where: cuda\n", rules=(str(tmp_path / "own.toml"),)) == "where: npu\n"
+
+
 # --- the command line
 
 
@@ -429,3 +434,16 @@ def test_ini_reads_the_same_but_for_what_was_intended(tree):
 
     before = read(text)
     assert read(changed(text, "a.ini")) == expected(before)
+
+
+# --- noise
+
+
+def test_names_of_models_are_no_use_of_cuda():
+    assert rules(run("model: nvidia/canary-1b\ndata: [NVIDIA/x]\n")) == []
+    assert rules(run("image: nvidia/cuda\n", "compose.yaml")) == ["NPU620"]
+
+
+def test_texts_for_other_programs_may_hold_braces():
+    text = "device: cuda\nscript: |\n  {{ x }}\nname: '{{ x }}'\n"
+    assert changed(text) == text.replace("cuda", "npu")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from cuda2npu.rewrite.change import FileResult, Status, apply
 from cuda2npu.rewrite.formats.others import convert
@@ -181,6 +183,15 @@ def test_findings_in_requirements(text, expected):
     assert found(text, "requirements/train.txt") == expected
 
 
+def test_packages_with_the_same_advice_are_one_finding_where_they_stand_together():
+    text = "nvidia-a==1\nnvidia-b==1\n\nnvidia-c\nnumpy\nnvidia-d\n"
+    assert found(text, "requirements.txt") == [
+        ("NPU630", "nvidia-a==1\nnvidia-b==1"),
+        ("NPU630", "nvidia-c"),
+        ("NPU630", "nvidia-d"),
+    ]
+
+
 def test_each_package_gets_its_advice():
     result = run("bitsandbytes\nfaiss-gpu\n", "requirements.txt")
     assert "NF4" in result.findings[0].advice
@@ -257,3 +268,93 @@ def test_requirements_in_other_files(path, text, expected):
 )
 def test_no_requirement_is_a_crash(text):
     look_at_requirement(TextFile("r.txt", text, Settings()), 0, text)
+
+
+PIECES = st.sampled_from(
+    [
+        *(
+            "CUDA_VISIBLE_DEVICES",
+            "CUDA_VISIBLE_DEVICES=0",
+            "$CUDA_VISIBLE_DEVICES",
+            "NCCL_DEBUG=INFO",
+            "cuda",
+            "nccl",
+        ),
+        *(
+            "FROM nvidia/cuda:12",
+            "ENV",
+            "ARG",
+            "RUN",
+            "CMD",
+            "--device cuda",
+            "--dist-backend",
+            "nvidia-smi",
+            "torch",
+        ),
+        *(
+            "torch==2.1+cu118",
+            "pip install",
+            "conda install -c nvidia",
+            "docker run --gpus all",
+            "apex",
+            "<<EOF",
+            "EOF",
+        ),
+        *(
+            " ",
+            "\n",
+            "\t",
+            "\\\n",
+            "\r\n",
+            '"',
+            "'",
+            "\\",
+            "#",
+            "=",
+            "&&",
+            ";",
+            "|",
+            "$(",
+            ")",
+            "`",
+            "{{",
+            "é",
+        ),
+        *(
+            "# cuda2npu: ignore",
+            "unset ",
+            "export ",
+            "- ",
+            ": ",
+            "[",
+            "]",
+            "env:",
+            "device",
+            "&a ",
+            "*a",
+            ",",
+        ),
+    ]
+)
+
+
+@settings(max_examples=400, deadline=None)
+@given(
+    st.lists(PIECES, max_size=25).map("".join),
+    st.sampled_from(
+        [
+            "run.sh",
+            "Dockerfile",
+            "Makefile",
+            "requirements.txt",
+            ".env",
+            "a.yaml",
+            "a.ini",
+            "a.toml",
+            "a.json",
+        ]
+    ),
+)
+def test_no_text_is_a_crash_and_the_second_run_changes_nothing(text, path):
+    once = changed(text, path)
+    assert changed(once, path) == once

@@ -174,9 +174,9 @@ def _load(extra: tuple[str, ...]) -> Catalog:
         reasons.update({key: Text(**value) for key, value in document.get("reasons", {}).items()})
         for kind, names in packages.items():
             names.update(document.get("packages", {}).get(kind, ()))
-        for key_kind, patterns in document.get("keys", {}).items():
+        for key_kind, patterns in _strings(document, "keys", list, where).items():
             keys.setdefault(key_kind, []).extend(patterns)
-        distributions.update(document.get("distributions", {}))
+        distributions.update(_strings(document, "distributions", str, where))
         for rule in _rules(document, where):
             if rule.code in rules:
                 raise CatalogError(f"{where}: rule {rule.code} stands twice")
@@ -250,6 +250,16 @@ def _rule(table: Mapping[str, Any], notes: Mapping[str, Text]) -> Rule:
         rows=tuple(_row(name, row, notes) for name, row in table.get("rows", {}).items()),
         default=table.get("default", True),
     )
+
+
+def _strings(document: Mapping[str, Any], name: str, kind: type, where: str) -> Mapping[str, Any]:
+    """Return a table whose values are all strings, or all lists of strings."""
+    table = document.get(name, {})
+    values = table.values() if isinstance(table, dict) else [None]
+    items = [item for value in values for item in (value if isinstance(value, list) else [value])]
+    if not all(isinstance(value, kind) for value in values) or not all(isinstance(i, str) for i in items):
+        raise CatalogError(f"{where}: [{name}] holds {'lists of strings' if kind is list else 'strings'}")
+    return table  # type: ignore[no-any-return]
 
 
 def _text(table: Mapping[str, Any], key: str) -> Text:

@@ -27,6 +27,9 @@ NOT_READ = "NPU616"
 _DEVICES = re.compile(r"cuda(?::\d+)?(?:, ?cuda(?::\d+)?)*")
 _BACKEND = re.compile(r"nccl|(?:\w+:\w+,)*cuda:nccl(?:,\w+:\w+)*")
 _VARIABLE = re.compile(r"(?P<name>[A-Z][A-Z0-9_]*)(?:=(?P<value>.*))?", re.S)
+_PACKAGE_FILES = ("pyproject.toml", "setup.cfg", "*environment*.y*ml", "conda*.y*ml")
+# The name of a model or a data set on a hub: NVIDIA made it, and it runs anywhere.
+_MODEL = re.compile(r"nvidia/[\w.-]+", re.I)
 # Without one of these words there is nothing to decide, and the file isn't parsed.
 _CONCERNED = re.compile(rb"cuda|nccl|nvidia|cudnn|nvtx|gpu|flash_attention|requires|dependencies", re.I)
 
@@ -125,11 +128,27 @@ class _Wanted(NamedTuple):
     after: str
 
 
+class _Setting(NamedTuple):
+    """What a row about a setting asks for: ``above.key=text``; a name with a slash is a key as a whole."""
+
+    above: str
+    key: str
+    text: str
+
+    @classmethod
+    def of(cls, row: Row) -> _Setting:
+        path, _, text = row.name.partition("=")
+        above, _, key = ("", "", path) if "/" in path else path.rpartition(".")
+        return cls(above, key, text)
+
+
 class _Decisions:
     def __init__(self, file: TextFile, values: Sequence[Value]) -> None:
         self.file = file
         self.values = values
         self.patterns = file.catalog.keys
+        self._known: dict[tuple[str, str], bool] = {}
+        self._rows: dict[str, list[tuple[Rule, Row]]] = {}
         self.is_infrastructure = self._matches_path(self.patterns["infrastructure"]) or self._is_kubernetes()
 
     def look(self) -> None:
@@ -158,8 +177,8 @@ class _Decisions:
     def wanted(self, value: Value) -> _Wanted | None:
         if not value.keys:
             return None
-        for rule, row in self.file.rows("config_setting"):
-            if row.to and _is_setting(value, row):
+        for rule, row in self.settings(value):
+            if row.to:
                 return _Wanted(rule.code, row.to)
         if self.is_infrastructure:
             return None
@@ -173,8 +192,10 @@ class _Decisions:
 
     def look_at_settings(self) -> None:
         for value in self.values:
-            for rule, row in self.file.rows("config_setting"):
-                if value.keys and not row.to and _is_setting(value, row):
+            if not self.is_infrastructure and _MODEL.fullmatch(value.text):
+                self.file.dealt_with.append((value.start, value.end))
+            for rule, row in self.settings(value):
+                if not row.to:
                     self._report(value, rule, row)
             if self.is_infrastructure and value.keys and value.keys[-1].lower() in ("image", "base_image"):
                 dockerfile.report_image(self.file, value.text, value.start)
@@ -215,6 +236,8 @@ class _Decisions:
     def look_at_packages(self) -> None:
         """What pyproject.toml, setup.cfg and conda's environment.yml ask to install."""
         name = self.file.path.rpartition("/")[2].lower()
+        if not any(fnmatchcase(name, pattern) for pattern in _PACKAGE_FILES):
+            return
         for value in self.values:
             kind = _package_kind(name, value)
             if kind == "requirement":
@@ -230,7 +253,23 @@ class _Decisions:
         return self.names(kind, value.keys[-1])
 
     def names(self, kind: str, key: str) -> bool:
-        return any(fnmatchcase(_plain(key), pattern) for pattern in self.patterns[kind])
+        """Whether a key is one that holds ``kind``; asked once for each key, for data has thousands alike."""
+        known = self._known.get((kind, key))
+        if known is None:
+            known = any(fnmatchcase(_plain(key), pattern) for pattern in self.patterns[kind])
+            self._known[kind, key] = known
+        return known
+
+    def settings(self, value: Value) -> Iterator[tuple[Rule, Row]]:
+        """Yield the rows, such as ``runtime=nvidia``, ``trainer.gpus`` or ``nvidia.com/*``, about a value."""
+        above, key = ("", "", *(key.lower().replace("-", "_") for key in value.keys))[-2:]
+        if key not in self._rows:
+            rows = self.file.rows("config_setting")
+            self._rows[key] = [(rule, row) for rule, row in rows if fnmatchcase(key, _Setting.of(row).key)]
+        for rule, row in self._rows[key]:
+            wanted = _Setting.of(row)
+            if wanted.above in ("", above) and (not wanted.text or fnmatchcase(value.text, wanted.text)):
+                yield rule, row
 
     def _matches_path(self, patterns: Iterable[str]) -> bool:
         path = self.file.path.lower()
@@ -246,18 +285,6 @@ def _plain(key: str) -> str:
     return key.lower().lstrip("-").replace("-", "_").rpartition(".")[2]
 
 
-def _is_setting(value: Value, row: Row) -> bool:
-    """Whether a row, such as ``runtime=nvidia``, ``trainer.gpus`` or ``nvidia.com/*``, is about a value."""
-    path, _, text = row.name.partition("=")
-    keys = [key.lower().replace("-", "_") for key in value.keys]
-    if text and not fnmatchcase(value.text, text):
-        return False
-    if fnmatchcase(keys[-1], path):
-        return True
-    parts = path.split(".")
-    return len(parts) > 1 and "/" not in path and keys[-len(parts) :] == parts
-
-
 def _package_kind(file_name: str, value: Value) -> str:
     """Return what a value says about packages: it is a requirement, a channel of conda, or its key is one."""
     keys = value.keys
@@ -270,8 +297,6 @@ def _package_kind(file_name: str, value: Value) -> str:
     if file_name == "setup.cfg":
         listed = keys[:2] in (("options", "install_requires"), ("options", "setup_requires"))
         return "requirement" if listed or keys[:1] == ("options.extras_require",) else ""
-    if fnmatchcase(file_name, "*environment*.y*ml") or fnmatchcase(file_name, "conda*.y*ml"):
-        if keys == ("channels",):
-            return "channel"
-        return "requirement" if keys in (("dependencies",), ("dependencies", "pip")) else ""
-    return ""
+    if keys == ("channels",):
+        return "channel"
+    return "requirement" if keys in (("dependencies",), ("dependencies", "pip")) else ""

@@ -36,10 +36,10 @@ def convert(data: bytes, path: str, settings: Settings) -> FileResult | None:
 
     :param path: path relative to the tree that is converted, with forward slashes.
     """
-    if shell.is_shell(path, data):
+    look_at = _look_at(path)
+    if look_at is None and shell.is_shell(path, data):
         return shell.convert(data, path, settings)
     kind = _CONFIGURATIONS.get(path.rpartition(".")[2].lower())
-    look_at = _look_at(path)
     if look_at is None and (kind is None or not configuration.is_concerned(data)):
         return mention(data, path, settings)
     file = TextFile.read(data, path, settings)

@@ -92,7 +92,7 @@ def look_at_requirement(file: TextFile, start: int, text: str) -> Found | None:
         _report_torch(file, OTHER_VERSION, start, end)
     elif (known := _package(file, name)) is not None:
         rule, row = known
-        file.report(rule.code, start, end, note=row.note)
+        file.report(rule.code, start, end, note=row.note, joined=True)
     return found
 
 
@@ -122,7 +122,7 @@ def _report_package(file: TextFile, start: int, text: str, name: str) -> None:
     if name in _TORCH_FAMILY and _CUDA_VERSION.search(text):
         _report_torch(file, CUDA_BUILD, start, start + len(text))
     elif (known := _package(file, name)) is not None:
-        file.report(known[0].code, start, start + len(text), note=known[1].note)
+        file.report(known[0].code, start, start + len(text), note=known[1].note, joined=True)
 
 
 def _report_torch(file: TextFile, code: str, start: int, end: int) -> None:

@@ -33,6 +33,10 @@ _SHOWN = re.compile(
     r"(?:;|&&[ \t]*\\?)?[ \t]*\r?$",
     re.M,
 )
+# A program: its bare name anywhere, or its path where a command begins.
+_PROGRAM = (
+    r"(?:(?<![\w./=-])|(?:^|[;&|(`])[ \t]*(?:sudo[ \t]+|time[ \t]+)?[\w./$-]*/)(?P<name>{name})(?![\w.=/-])"
+)
 # A command, over the lines that end with a backslash.
 _COMMAND = re.compile(r"(?:\\\r?\n|[^\n;|&])+")
 _CONTAINER = re.compile(r"(?:^|[\s(`])(?:nvidia-)?(?:docker|podman)[ \t]")
@@ -101,9 +105,10 @@ class _Commands:
             shown.add(match.start("program"))
             self.file.replace(SHOWN, match.start("program"), match["program"], "npu-smi info")
         for rule, row in self.file.rows("command"):
-            for match in re.finditer(rf"(?<![\w.=-]){re.escape(row.name)}(?![\w.=/-])", self.expanded):
-                if match.start() not in shown:
-                    self.file.report(rule.code, match.start(), match.end(), note=row.note)
+            name = re.compile(_PROGRAM.format(name=re.escape(row.name)), re.M)
+            for match in name.finditer(self.expanded):
+                if match.start("name") not in shown:
+                    self.file.report(rule.code, *match.span("name"), note=row.note)
 
     def look_at_containers(self) -> None:
         """Containers that are started with NVIDIA's cards."""

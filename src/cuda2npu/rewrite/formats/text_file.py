@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from cuda2npu.catalog.rules import Catalog, Row, Rule, Text, load_catalog
@@ -51,6 +51,11 @@ class TextFile:
         """The rules."""
         return load_catalog(self.settings.rules)
 
+    @cached_property
+    def _has_comments(self) -> bool:
+        """Whether any comment of ours can be in the text."""
+        return "cuda2npu:" in self.text
+
     # What rules report to
 
     def replace(self, code: str, start: int, before: str, after: str, *, note: Text | None = None) -> None:
@@ -73,21 +78,28 @@ class TextFile:
         end: int,
         *,
         note: Text | None = None,
-        values: Mapping[str, str] | None = None,
+        joined: bool = False,
     ) -> None:
         """Leave a place to a person, under the rule ``code``.
 
         :param note: advice for this very place.
-        :param values: what stands for ``{name}`` in the advice.
+        :param joined: one finding is enough for this place and the one on the line before, if both have
+            the same advice: a list of frozen requirements has dozens.
         """
         rule = self.catalog.rules[code]
         if not self._is_wanted(rule, start, end):
             return
         advice = (self._say(note) if note is not None else "") or self._say(rule.advice)
-        for name, value in (values or {}).items():
-            advice = advice.replace(f"{{{name}}}", value)
-        self.findings.append(Finding(code, rule.severity, start, end, self._say(rule.summary), advice))
         self.dealt_with.append((start, end))
+        last = self.findings[-1] if joined and self.findings else None
+        if last is not None and (last.rule, last.advice) == (code, advice) and self._is_next(last.end, start):
+            self.findings[-1] = replace(last, end=end)
+            return
+        self.findings.append(Finding(code, rule.severity, start, end, self._say(rule.summary), advice))
+
+    def _is_next(self, end: int, start: int) -> bool:
+        """Whether a place starts behind ``end``, on the same line or the next one."""
+        return end <= start and self.text.count("\n", end, start) <= 1
 
     def rows(self, codemod: str) -> Sequence[tuple[Rule, Row]]:
         """Return the rows of the rules with this codemod."""
@@ -105,7 +117,7 @@ class TextFile:
 
     def _is_suppressed(self, code: str, offset: int) -> bool:
         """Whether a comment on the line, or alone on the line above it, switches a rule off."""
-        if "cuda2npu:" not in self.text:
+        if not self._has_comments:
             return False
         start = self.text.rfind("\n", 0, offset) + 1
         above = self.text[self.text.rfind("\n", 0, max(start - 1, 0)) + 1 : start]
@@ -122,7 +134,7 @@ class TextFile:
     @property
     def is_skipped(self) -> bool:
         """Whether a comment says that the file is to be left alone."""
-        return "cuda2npu:" in self.text and _SKIP.search(self.text) is not None
+        return self._has_comments and _SKIP.search(self.text) is not None
 
     def skipped(self) -> FileResult:
         """Return the result for a file that is to be left alone."""
@@ -168,7 +180,7 @@ class TextFile:
             out[start:end] = " " * (end - start)
         at, lines = 0, []
         for line in "".join(out).splitlines(keepends=True):
-            settled = _COMMENT.match(line) or ("cuda2npu:" in self.text and self._is_suppressed(MENTION, at))
+            settled = _COMMENT.match(line) or self._is_suppressed(MENTION, at)
             lines.append(blank(line) if settled else line)
             at += len(line)
         return "".join(lines)

@@ -22,7 +22,7 @@ class Place(NamedTuple):
 def rename_variables(file: TextFile, places: Iterable[Place]) -> None:
     """Rename a variable wherever it stands in the file, if every value that it is set to carries over."""
     by_name: dict[str, list[Place]] = {}
-    for place in places:
+    for place in {place.start: place for place in places}.values():
         by_name.setdefault(place.name, []).append(place)
     for name, here in by_name.items():
         found = file.catalog.rows.get(name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import yaml
 
@@ -12,7 +12,7 @@ from cuda2npu.rewrite.formats.configuration import Format, UnreadableError, Valu
 
 # The loaders differ in speed only: the places are the same.
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-# A template of Jinja or Helm; ${{ … }} is an expression in a value, in GitHub's workflows.
+# A place of a template of Jinja or Helm; ${{ … }} is an expression in a value, in GitHub's workflows.
 _TEMPLATE = re.compile(r"(?<!\$)\{\{|\{%")
 
 
@@ -20,11 +20,8 @@ class Yaml(Format):
     """One or more YAML documents, with anchors, aliases and merge keys."""
 
     def values(self, text: str) -> Iterator[Value]:
-        template = _TEMPLATE.search(text)
-        if template is not None:
-            line = text.count("\n", 0, template.start()) + 1
-            raise UnreadableError(f"line {line}: a template, {template[0]}")
         try:
+            _refuse_template(yaml.parse(text, Loader=_Loader))
             documents = list(yaml.compose_all(text, Loader=_Loader))
         except yaml.YAMLError as error:
             raise UnreadableError(_reason(error)) from None
@@ -44,6 +41,18 @@ class Yaml(Format):
             else (type(event).__name__, getattr(event, "anchor", None), getattr(event, "tag", None))
             for event in events
         ]
+
+
+def _refuse_template(events: Iterable[yaml.Event]) -> None:
+    """Refuse a text that has to be filled in before it is YAML; quoted and long texts may hold anything."""
+    before: yaml.Event | None = None
+    for event in events:
+        plain = event.value if isinstance(event, yaml.ScalarEvent) and event.style is None else ""
+        braces = isinstance(before, yaml.MappingStartEvent) and isinstance(event, yaml.MappingStartEvent)
+        if braces or _TEMPLATE.search(plain):
+            line = event.start_mark.line + 1 if event.start_mark is not None else 0
+            raise UnreadableError(f"line {line}: a template, {{{{ … }}}}")
+        before = event
 
 
 def _reason(error: yaml.YAMLError) -> str:
