@@ -238,6 +238,21 @@ def test_environment_variables_follow(path, before, after):
     assert changed(after, path) == after
 
 
+def test_what_reads_a_variable_follows():
+    text = (
+        "env: # CUDA_VISIBLE_DEVICES\n  CUDA_VISIBLE_DEVICES: 0\n"
+        "run: |\n  a $CUDA_VISIBLE_DEVICES ${CUDA_VISIBLE_DEVICES:-0}\nif: ${{ env.CUDA_VISIBLE_DEVICES }}\n"
+    )
+    first, rest = text[:30], text[30:]
+    assert changed(text) == first + rest.replace("CUDA_", "ASCEND_RT_")
+
+
+def test_a_variable_that_a_script_in_the_file_sets_too_stays():
+    text = "env:\n  CUDA_VISIBLE_DEVICES: 0\nrun: |\n  export CUDA_VISIBLE_DEVICES=1\n"
+    result = run(text)
+    assert (result.status, rules(result)) == (Status.UNCHANGED, ["NPU615", "NPU903"])
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

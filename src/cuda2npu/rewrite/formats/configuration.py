@@ -30,6 +30,7 @@ _VARIABLE = re.compile(r"(?P<name>[A-Z][A-Z0-9_]*)(?:=(?P<value>.*))?", re.S)
 _PACKAGE_FILES = ("pyproject.toml", "setup.cfg", "*environment*.y*ml", "conda*.y*ml")
 # The name of a model or a data set on a hub: NVIDIA made it, and it runs anywhere.
 _MODEL = re.compile(r"nvidia/[\w.-]+", re.I)
+_READS = re.compile(r"\$\{?$|\benv\.$")  # $NAME, ${NAME}, ${{ env.NAME }}
 # Without one of these words there is nothing to decide, and the file isn't parsed.
 _CONCERNED = re.compile(rb"cuda|nccl|nvidia|cudnn|nvtx|gpu|flash_attention|requires|dependencies", re.I)
 
@@ -113,11 +114,13 @@ def _is_faithful(file: TextFile, kind: Format, before: Sequence[object]) -> bool
             continue
         if not isinstance(old, str):
             return False
-        fitting = [pair for pair in expected if expected[pair] and old.replace(*pair, 1) == new]
+        fitting = [
+            pair for pair in expected if old.replace(*pair) == new and expected[pair] >= old.count(pair[0])
+        ]
         made = max(fitting, key=lambda pair: len(pair[0]), default=None)  # of cuda and cuda:0 the longer one
         if made is None:
             return False
-        expected[made] -= 1
+        expected[made] -= old.count(made[0])
     return not any(expected.values())
 
 
@@ -154,7 +157,7 @@ class _Decisions:
     def look(self) -> None:
         self.look_at_values()
         self.look_at_settings()
-        rename_variables(self.file, self.variables())
+        self.look_at_variables()
         self.look_at_packages()
 
     # Values that change
@@ -208,6 +211,30 @@ class _Decisions:
         self.file.report(rule.code, start, value.end, note=row.note)
 
     # Environment variables
+
+    def look_at_variables(self) -> None:
+        """A variable is renamed where it is set and read; one that a script in the file sets, too, stays."""
+        by_name: dict[str, list[Place]] = {}
+        for place in self.variables():
+            by_name.setdefault(place.name, []).append(place)
+        for name, places in by_name.items():
+            if name not in self.file.catalog.rows:
+                continue
+            others = self._other_uses(name, {place.start for place in places})
+            if None not in others:
+                rename_variables(self.file, [*places, *(use for use in others if use is not None)])
+            elif self.file.catalog.rows[name][1].to:
+                for place in places:
+                    self.file.report(LEFT, place.start, place.start + len(name))
+
+    def _other_uses(self, name: str, known: set[int]) -> list[Place | None]:
+        """Return where else the text reads a variable, and None for each use of another kind."""
+        uses: list[Place | None] = []
+        for match in re.finditer(rf"\b{name}\b", self.file.text):
+            line = self.file.text[self.file.text.rfind("\n", 0, match.start()) + 1 : match.start()]
+            if match.start() not in known and "#" not in line:
+                uses.append(Place(name, match.start(), None) if _READS.search(line) else None)
+        return uses
 
     def variables(self) -> Iterator[Place]:
         """Yield the variables that maps, lists and name-value pairs below a key such as ``env`` set."""
