@@ -149,7 +149,8 @@ def test_aliases_that_multiply_or_lead_back_take_no_time():
     ("path", "text", "reason"),
     [
         ("a.yaml", "a:\n\tdevice: cuda\n", "line 2"),
-        ("a.yaml", "{{ if x }}\ndevice: cuda\n", "line 1: a template"),
+        ("a.yaml", "{{ if x }}\ndevice: cuda\n", "a template"),
+        ("a.yaml", "device: cuda\n{% if x %}\n", "in a template"),
         ("a.yaml", "device: cuda\nname: {{ name }}\n", "line 2: a template"),
         ("a.yaml", "device: [cuda\n", "line"),
         ("a.yaml", "device: cuda\nx: \x07\n", ""),
@@ -373,7 +374,7 @@ TREES = st.dictionaries(
     KEYS,
     st.recursive(
         WORDS | st.integers(0, 9) | st.booleans(),
-        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=3),
+        lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(KEYS, inner, max_size=3)),
         max_leaves=8,
     ),
     min_size=1,

@@ -24,7 +24,8 @@ class Yaml(Format):
             _refuse_template(yaml.parse(text, Loader=_Loader))
             documents = list(yaml.compose_all(text, Loader=_Loader))
         except yaml.YAMLError as error:
-            raise UnreadableError(_reason(error)) from None
+            hint = ", in a template" if _TEMPLATE.search(text) else ""
+            raise UnreadableError(_reason(error) + hint) from None
         walk = _Walk(text)
         for document in documents:
             if document is not None:
