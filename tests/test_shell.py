@@ -35,6 +35,10 @@ def changed(text: str) -> str:
             'python a.py --device "npu" \\\n  --backend hccl\n',
         ),
         ("cat <<EOF\n$CUDA_VISIBLE_DEVICES\nEOF\n", None),
+        (
+            "python a.py trainer.device=cuda \\\n  +env.dist_cfg.backend=nccl",
+            "python a.py trainer.device=npu \\\n  +env.dist_cfg.backend=hccl",
+        ),
     ],
 )
 def test_variables_and_options_follow(before, after):
@@ -53,6 +57,7 @@ def test_variables_and_options_follow(before, after):
         "cat <<'EOF'\nCUDA_VISIBLE_DEVICES=0\n$CUDA_VISIBLE_DEVICES\nEOF\n",
         "cat <<EOF\n\\$CUDA_VISIBLE_DEVICES\nEOF\n",
         "python a.py --cuda --arch cuda --out runs/cuda:0 --device cuda_like\n",
+        "device=cuda\nexport device=cuda\npython a.py run.name=cuda a.device=cuda_like\n",
         "MY_CUDA_VISIBLE_DEVICES=0\nEXTRA=CUDA_VISIBLE_DEVICES=0\n",
         "nvidia-smi -L\n",
         "export CUDA_VISIBLE_DEVICES=0  # cuda2npu: ignore\n",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import chain
 
 from cuda2npu.rewrite.change import FileResult
 from cuda2npu.rewrite.formats import installation
@@ -24,6 +25,10 @@ _UNSET = re.compile(r"\bunset[ \t]+(?P<name>[A-Z][A-Z0-9_]*)\b")
 _OPTION = re.compile(
     r"--[\w-]*(?:(?P<backend>backend)|device)(?:=|[ \t]+)(?P<quote>[\"']?)(?P<word>nccl|cuda)(?::\d+)?"
     r"(?P=quote)(?=[\s;&|)\\]|$)"
+)
+# env_cfg.dist_cfg.backend=nccl, trainer.device=cuda: with a dot it is no variable of the shell.
+_OVERRIDE = re.compile(
+    r"(?<=\s)\+{0,2}\w+(?:\.\w+)*\.\w*(?:(?P<backend>backend)|device)=(?P<word>nccl|cuda)(?::\d+)?(?=[\s;&|)\\]|$)"
 )
 _VALUE = re.compile(r"(?:[A-Z0-9_]=|--[\w-]+[= ])$")
 _HERE = re.compile(r"<<-?[ \t]*(?P<quote>[\"']?)(?P<word>\w+)(?P=quote)")
@@ -91,8 +96,8 @@ class _Commands:
                 yield Place(match["name"], match.start("name"), None)
 
     def look_at_options(self) -> None:
-        """The values of options that the converted program reads as a device or a backend."""
-        for match in _OPTION.finditer(self.code):
+        """The values of options and settings that the converted program reads as a device or a backend."""
+        for match in chain(_OPTION.finditer(self.code), _OVERRIDE.finditer(self.code)):
             backend = match["backend"] is not None
             if backend == (match["word"] == "nccl"):
                 after = "hccl" if backend else "npu"
