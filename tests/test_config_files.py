@@ -261,6 +261,7 @@ def test_a_variable_that_a_script_in_the_file_sets_too_stays():
         ("env:\n  - name: CUDA_VISIBLE_DEVICES\n    value: '3,1'\n", ["NPU602"]),
         ("environment:\n  - NVIDIA_VISIBLE_DEVICES=all\n", ["NPU602"]),
         ("env:\n  NCCL_DEBUG: INFO\n  CUDA_DEVICE_MAX_CONNECTIONS: 1\n", ["NPU602", "NPU603"]),
+        ("env:\n  FORCE_CUDA: 1\nrun: unset FORCE_CUDA\n", ["NPU603", "NPU903"]),
         ("table:\n  CUDA_VISIBLE_DEVICES: 0\n", ["NPU903"]),
     ],
 )

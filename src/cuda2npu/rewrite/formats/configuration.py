@@ -221,11 +221,11 @@ class _Decisions:
             if name not in self.file.catalog.rows:
                 continue
             others = self._other_uses(name, {place.start for place in places})
-            if None not in others:
-                rename_variables(self.file, [*places, *(use for use in others if use is not None)])
-            elif self.file.catalog.rows[name][1].to:
+            if None in others and self.file.catalog.rows[name][1].to:
                 for place in places:
                     self.file.report(LEFT, place.start, place.start + len(name))
+            else:
+                rename_variables(self.file, [*places, *(use for use in others if use is not None)])
 
     def _other_uses(self, name: str, known: set[int]) -> list[Place | None]:
         """Return where else the text reads a variable, and None for each use of another kind."""
