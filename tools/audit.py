@@ -80,8 +80,10 @@ def audit_file(
     if old.stat().st_mode & 0o777 != new.stat().st_mode & 0o777:
         yield "bytes", name, "permission bits differ"
     applied = [change for change in (entry or {}).get("changes", ()) if change["applied"]]
+    python = name.endswith((".py", ".pyi"))
+    text = bool(applied) and not name.endswith(".ipynb")  # a script or a configuration that was converted
     try:
-        source = decode(before) if name.endswith((".py", ".pyi")) else None
+        source = decode(before) if python or text else None
     except SourceError:
         source = None
     if source is None or (entry is not None and entry["status"] == "failed"):
@@ -90,7 +92,7 @@ def audit_file(
         return
     counts["applied"] += len(applied)
     yield from audit_changes(source, after, name, applied)
-    if compiles(before):
+    if python and compiles(before):
         if not compiles(after):
             yield "compiles", name, "did before, does not now"
         yield from audit_words(source.text, name, entry or {}, counts)
