@@ -47,7 +47,7 @@ def test_our_own_configuration_and_reports_are_no_use_of_cuda(tmp_path, write, c
 
 @pytest.mark.parametrize("sources", [(".",), ("run.yaml",)])
 def test_a_file_that_mentions_cuda_is_named_unless_excluded(tmp_path, write, cli, monkeypatch, sources):
-    write(tmp_path, {"run.yaml": "a: 1\ndevice: cuda\nbackend: nccl\n"})
+    write(tmp_path, {"run.yaml": "a: 1\nvisible: cuda\nwith: nccl\n"})
     monkeypatch.chdir(tmp_path)
     ran = cli("check", *sources)
     assert ran.code == 1

@@ -15,7 +15,7 @@ from cuda2npu.rewrite.engine import convert
 from cuda2npu.rewrite.index import build_index
 from cuda2npu.settings import Settings, Target
 
-PACKAGES = [row for rule, row in load_catalog().rows.values() if rule.codemod == "package_import"]
+PACKAGES = [row for rule, row in load_catalog().rows.values() if rule.code in ("NPU511", "NPU513", "NPU514")]
 
 
 def run(source: str, other: str = "", **options: object) -> FileResult:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from cuda2npu.catalog.api import api_table, api_versions
-from cuda2npu.catalog.rules import LANGUAGES, Catalog, Example, Row, Rule, load_catalog
+from cuda2npu.catalog.rules import LANGUAGES, Catalog, CatalogError, Example, Row, Rule, load_catalog
 from cuda2npu.rewrite.change import Applicability
 from cuda2npu.settings import Target
 
@@ -110,7 +110,7 @@ def test_rows_of_rules_that_rename_have_a_target() -> None:
 def test_rows_without_a_target_say_what_to_do() -> None:
     silent = [
         f"{rule.code} {row.name}"
-        for rule, row in (*CATALOG.rows.values(), *CATALOG.calls)
+        for rule, row in (*CATALOG.rows.values(), *(row for rows in CATALOG.others.values() for row in rows))
         if not row.to and not row.note.en and not rule.advice.en
         if rule.codemod != "call" or rule.applicability is Applicability.MANUAL  # else an argument goes
     ]
@@ -212,12 +212,41 @@ class TestRule:
         for example in rule.examples:
             assert kinds(example) in (["before", "after"], ["kept"], ["reported"])
             assert example.source != example.after
+            if example.file:
+                continue  # no Python
             compile(example.source, rule.code, "exec", dont_inherit=True)
             compile(example.expected, rule.code, "exec", dont_inherit=True)
 
 
 def kinds(example: Example) -> list[str]:
     return [kind for kind in ("before", "after", "kept", "reported") if getattr(example, kind)]
+
+
+# --- rules about files that aren't Python
+
+
+def test_distributions_name_rows_that_say_what_to_do() -> None:
+    assert CATALOG.distributions
+    assert [row for row in CATALOG.distributions.values() if row not in CATALOG.rows] == []
+    assert [row for row in CATALOG.distributions.values() if not CATALOG.rows[row][1].note.en] == []
+
+
+def test_rows_about_files_say_what_to_do_or_what_to_write() -> None:
+    others = (each for rows in CATALOG.others.values() for each in rows)
+    rows = [(rule, row) for rule, row in others if rule.code.startswith("NPU6")]
+    assert rows
+    assert [f"{rule.code} {row.name}" for rule, row in rows if not row.to and not row.note.en] == []
+    manual = [(rule, row) for rule, row in rows if rule.applicability is Applicability.MANUAL]
+    assert [f"{rule.code} {row.name}" for rule, row in manual if row.to] == []
+
+
+@pytest.mark.parametrize(
+    "table", ["keys = 3", "[keys]\ndevice = 'x'", "[keys]\ndevice = [1]", "[distributions]\na = 1"]
+)
+def test_a_table_of_the_wrong_kind_is_refused(tmp_path: Path, table: str) -> None:
+    (tmp_path / "own.toml").write_text(table)
+    with pytest.raises(CatalogError, match=r"own\.toml"):
+        load_catalog([str(tmp_path / "own.toml")])
 
 
 # --- notes

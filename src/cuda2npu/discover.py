@@ -12,8 +12,7 @@ from pathlib import PurePath
 from cuda2npu.messages import say
 from cuda2npu.patterns import Matcher, matcher
 from cuda2npu.rewrite.change import Status
-from cuda2npu.rewrite.formats import native, notebook
-from cuda2npu.rewrite.formats.mention import may_mention_cuda
+from cuda2npu.rewrite.formats import notebook, others
 from cuda2npu.roots import Root
 
 MAX_MEGABYTES = 50
@@ -101,8 +100,7 @@ class _Walk:
             entry = self._file(name, self.top, os.stat(self.top), pattern)
         except OSError as error:
             entry = self._unreadable(name, self.top, error)
-        is_read = may_mention_cuda(name) or native.is_native(name)
-        if entry.kind is Kind.DATA and entry.status is None and not is_read:
+        if entry.kind is Kind.DATA and entry.status is None and not others.may_concern(name):
             reason = say("not_python", self.lang)
             entry = Entry(name, self.top, Kind.DATA, Status.SKIPPED, reason)
         yield entry

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Callable
 
@@ -11,8 +12,8 @@ from cuda2npu import workers
 from cuda2npu.discover import Entry, Kind, is_excluded
 from cuda2npu.messages import say
 from cuda2npu.rewrite.change import FileResult, Status
-from cuda2npu.rewrite.formats import native, shell
-from cuda2npu.rewrite.formats.mention import MAX_SIZE, may_mention_cuda, mention
+from cuda2npu.rewrite.formats import others
+from cuda2npu.rewrite.formats.mention import MAX_SIZE
 from cuda2npu.rewrite.formats.notebook import is_notebook
 from cuda2npu.rewrite.index import ProjectIndex, build_index
 from cuda2npu.settings import Settings
@@ -57,32 +58,33 @@ def convert(
             if entry.kind is Kind.PYTHON:
                 result = next(converted)
             else:
-                result = _mentioned(entry, settings) or FileResult(
+                result = _other(entry, settings) or FileResult(
                     entry.path, entry.status or Status.UNCHANGED, error=entry.reason or None
                 )
             result = _written(entry, result, settings, write)
-            if entry.kind is Kind.PYTHON or result.status is not Status.UNCHANGED or result.findings:
+            if entry.kind is Kind.PYTHON or _says_something(result):
                 yield result
 
 
-def _mentioned(entry: Entry, settings: Settings) -> FileResult | None:
-    """Return what there is to say about the contents of a file that isn't converted."""
-    is_native = native.is_native(entry.path)
-    if entry.kind is not Kind.DATA or entry.status is not None:
-        return None
-    if not is_native and not may_mention_cuda(entry.path):
+def _says_something(result: FileResult) -> bool:
+    return result.status is not Status.UNCHANGED or bool(result.changes or result.findings)
+
+
+def _other(entry: Entry, settings: Settings) -> FileResult | None:
+    """Convert a file that isn't Python; None if there is nothing to say about it."""
+    if entry.kind is not Kind.DATA or entry.status is not None or not others.may_concern(entry.path):
         return None
     try:
         with Path(entry.source).open("rb") as source:
             data = source.read(MAX_SIZE + 1)
-        if is_native:
-            return native.convert(data, entry.path, settings)
-        if len(data) > MAX_SIZE:
-            return None
-        look_at = shell.convert if shell.is_shell(entry.path, data) else mention
-        return look_at(data, entry.path, settings)
     except OSError:
         return None  # that it can't be read is said when it is copied
+    try:
+        result = others.convert(data, entry.relative_path, settings)
+    except Exception as error:  # a fault of ours in one file must not take the others with it
+        reason = say("internal", settings.lang, reason=f"{type(error).__name__}: {error}")
+        return FileResult(entry.path, Status.FAILED, error=reason)
+    return replace(result, path=entry.path) if result is not None else None
 
 
 def _written(entry: Entry, result: FileResult, settings: Settings, write: Writer) -> FileResult:

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 from cuda2npu.catalog.rules import Example, Rule
 from cuda2npu.messages import say
-from cuda2npu.rewrite.change import FileResult
+from cuda2npu.rewrite.change import FileResult, Status
 from cuda2npu.rewrite.engine import convert
+from cuda2npu.rewrite.formats import others
 from cuda2npu.rewrite.index import build_index
 from cuda2npu.settings import DEFAULT_INTERPOLATE, DEFAULT_SOC, DEFAULT_TORCH, Settings, Target
 
@@ -48,7 +49,7 @@ def failures(rules: Iterable[Rule], files: Sequence[str], lang: str = "en") -> I
 def _fault(rule: Rule, example: Example, files: Sequence[str], lang: str) -> tuple[str, Sequence[str]]:
     """Return what is wrong, and the lines that differ; nothing if the example holds."""
     code = rule.code
-    prelude = "" if "import " in example.source else PRELUDE
+    prelude = "" if example.file or "import " in example.source else PRELUDE
     before, expected = prelude + example.source, prelude + example.expected
     result = _converted(before, rule, example, files)
     if result.error is not None:
@@ -78,6 +79,8 @@ def _converted(text: str, rule: Rule, example: Example, files: Sequence[str]) ->
         rules=tuple(files),
         interpolate=example.interpolate or DEFAULT_INTERPOLATE,
     )
+    if example.file:
+        return others.convert(data, example.file, settings) or FileResult(example.file, Status.UNCHANGED)
     return convert(data, _PATH, settings, build_index([(_PATH, lambda: data)]))
 
 

@@ -84,6 +84,8 @@ _TABLES: Mapping[str, tuple[_Check, str]] = {
     "notes": (_is_table, "a table"),
     "reasons": (_is_table, "a table"),
     "packages": (_is_table, "a table"),
+    "keys": (_is_table, "a table"),
+    "distributions": (_is_table_of_texts, "a table of strings"),
 }
 _PACKAGES = dict.fromkeys(("foreign", "torch_family", "plain"), _TEXTS)
 _LANGUAGES = dict.fromkeys(("en", "zh"), _TEXT)
@@ -96,6 +98,9 @@ def check_document(document: Mapping[str, Any]) -> None:
     """
     _check(document, _TABLES, "")
     _check(document.get("packages", {}), _PACKAGES, "[packages] ")
+    for name, patterns in document.get("keys", {}).items():
+        if not _is_texts(patterns):
+            raise ValueError(f"[keys] {name} must be a list of strings")
     for kind in ("notes", "reasons"):
         for name, text in document.get(kind, {}).items():
             if not isinstance(text, dict):

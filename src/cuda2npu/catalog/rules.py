@@ -95,6 +95,8 @@ class Example:
     """A piece of code and what must become of it: changed, kept or reported.
 
     Exactly one of (``before`` and ``after``), ``kept`` and ``reported`` is given.
+
+    :param file: name of the file that it stands in, which decides how it is read.
     """
 
     before: str = ""
@@ -105,6 +107,7 @@ class Example:
     soc: str = ""
     unsafe: bool = False
     interpolate: str = ""
+    file: str = ""
 
     @property
     def source(self) -> str:
@@ -147,26 +150,33 @@ class Rule:
 class Catalog:
     """All rules by code, all rows by the CUDA name that they map, and the reasons for keeping a word.
 
-    :param calls: rows that are about calls; several may be about the same one.
+    :param others: codemod -> the rows of its rules, where those are about calls, or about files that
+        aren't Python; several may have the same name.
     :param modules: names of rows that have other rows below them.
     :param roots: top-level packages that rows are about.
     :param foreign: top-level packages whose devices and ``cuda`` members aren't torch's.
     :param torch_family: packages that are built on torch, so that importing them brings it in.
     :param plain: packages that compute on the CPU only, so that they work beside an NPU as they are.
+    :param keys: kind -> patterns of the keys of configurations that hold it.
+    :param distributions: pattern of a distribution -> the name of the row that says what to do about it.
     """
 
     rules: Mapping[str, Rule]
     rows: Mapping[str, tuple[Rule, Row]]
-    calls: Sequence[tuple[Rule, Row]]
+    others: Mapping[str, Sequence[tuple[Rule, Row]]]
     modules: frozenset[str]
     roots: frozenset[str]
     reasons: Mapping[str, Text]
     foreign: frozenset[str]
     torch_family: frozenset[str]
     plain: frozenset[str]
+    keys: Mapping[str, Sequence[str]]
+    distributions: Mapping[str, str]
 
 
-_ABOUT_CALLS = {"call", "resize", "resize_dtype", "dtype"}  # codemods
+# Rules whose rows are no dotted names, by codemod: they are about calls, or about files that aren't Python.
+_CALLS = {"call", "resize", "resize_dtype", "dtype"}
+_FILES = {"base_image", "command", "config_setting", "distribution", "torch_requirement"}
 
 
 def load_catalog(extra: Iterable[str] = ()) -> Catalog:
@@ -181,9 +191,11 @@ def load_catalog(extra: Iterable[str] = ()) -> Catalog:
 def _load(extra: tuple[str, ...]) -> Catalog:
     rules: dict[str, Rule] = {}
     rows: dict[str, tuple[Rule, Row]] = {}
-    calls: list[tuple[Rule, Row]] = []
+    others: dict[str, list[tuple[Rule, Row]]] = {}
     reasons: dict[str, Text] = {}
     packages: dict[str, set[str]] = {"foreign": set(), "torch_family": set(), "plain": set()}
+    keys: dict[str, list[str]] = {}
+    distributions: dict[str, str] = {}
     for where, text in (*_own_files(), *_extra_files(extra)):
         try:
             document = tomllib.loads(text)
@@ -196,32 +208,41 @@ def _load(extra: tuple[str, ...]) -> Catalog:
         reasons.update({key: Text(**value) for key, value in document.get("reasons", {}).items()})
         for kind, names in packages.items():
             names.update(document.get("packages", {}).get(kind, ()))
+        for key_kind, patterns in document.get("keys", {}).items():
+            keys.setdefault(key_kind, []).extend(patterns)
+        distributions.update(document.get("distributions", {}))
         for rule in _rules(document, where, is_own=where not in extra):
             if rule.code in rules:
                 raise CatalogError(f"{where}: rule {rule.code} stands twice")
             rules[rule.code] = rule
-            if rule.codemod in _ABOUT_CALLS:
-                calls += [(rule, row) for row in rule.rows]
+            if rule.codemod in _CALLS | _FILES:
+                others.setdefault(rule.codemod, []).extend((rule, row) for row in rule.rows)
                 continue
             for row in rule.rows:
                 other = rows[row.name][0] if row.name in rows else None
                 if other is not None and other.file == rule.file:  # a user's row may override ours
                     raise CatalogError(f"{where}: {rule.code} maps {row.name}, as {other.code} does")
                 rows[row.name] = (rule, row)
-    users = {row.name for rule, row in calls if rule.file}
-    calls = [(rule, row) for rule, row in calls if rule.file or row.name not in users]
     modules = frozenset(name.rpartition(".")[0] for name in rows)
     return Catalog(
         dict(sorted(rules.items())),
         rows,
-        calls,
+        {codemod: _without_overridden(found) for codemod, found in others.items()},
         modules,
         frozenset(name.partition(".")[0] for name in rows),
         reasons,
         frozenset(packages["foreign"]),
         frozenset(packages["torch_family"]),
         frozenset(packages["plain"]),
+        keys,
+        distributions,
     )
+
+
+def _without_overridden(rows: Sequence[tuple[Rule, Row]]) -> Sequence[tuple[Rule, Row]]:
+    """Return the rows without those of ours for which the user has a row."""
+    users = {row.name for rule, row in rows if rule.file}
+    return [(rule, row) for rule, row in rows if rule.file or row.name not in users]
 
 
 def _own_files() -> list[tuple[str, str]]:
@@ -293,8 +314,6 @@ def _pattern(table: Mapping[str, Any]) -> str:
     except re.error as error:
         raise ValueError(f"pattern: {error}") from None
     return pattern
-
-
 def _text(table: Mapping[str, Any], key: str) -> Text:
     return Text(table.get(key, ""), table.get(f"{key}_zh", ""))
 

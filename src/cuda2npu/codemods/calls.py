@@ -53,8 +53,8 @@ class Calls(Codemod):
     def __init__(self, unit: Unit) -> None:
         super().__init__(unit)
         self.patterns: dict[str, list[Pattern]] = defaultdict(list)
-        for rule, row in unit.catalog.calls:
-            match = _ROW.fullmatch(row.name) if rule.codemod == self.CODEMOD else None
+        for rule, row in unit.catalog.others.get(self.CODEMOD, ()):
+            match = _ROW.fullmatch(row.name)
             if match is not None and row.concerns(unit.settings.target):
                 position = int(match["position"]) if match["position"] else None
                 self.patterns[match["function"]].append(

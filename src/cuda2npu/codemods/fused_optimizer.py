@@ -49,4 +49,5 @@ class FusedOptimizer(Codemod):
     def is_dropped(self, optimizer: str) -> bool:
         """Whether the target has no kernel for the optimizer, so that another rule takes the argument out."""
         name, target = f"{optimizer}(fused=True)", self.unit.settings.target
-        return any(row.name == name and row.concerns(target) for _, row in self.unit.catalog.calls)
+        rows = self.unit.catalog.others["call"]
+        return any(row.name == name and row.concerns(target) for _, row in rows)

@@ -66,7 +66,7 @@ def as_json(rule: Rule, lang: str = "en") -> Json:
 
 def _example(example: Example, lang: str) -> Iterable[str]:
     """Yield the lines of an example: a diff, or code that stays and what is said about it."""
-    conditions = [f"torch {example.torch}" if example.torch else "", example.soc]
+    conditions = [example.file, f"torch {example.torch}" if example.torch else "", example.soc]
     conditions.append(say("only_unsafe", lang) if example.unsafe else "")
     conditions.append(f"--interpolate {example.interpolate}" if example.interpolate else "")
     if not example.after:

@@ -10,11 +10,15 @@ _EXCLUDES = re.compile(
 )
 _ALLOCATOR_WORDS = re.compile(r"backend:|pinned_use_cuda_host_register|release_lock_on_cudamalloc")
 
+_NUMBERS = re.compile(r"\d+(?:,\d+)*")  # the Ascend Docker Runtime takes no "all", "none" or UUID
+
 
 def carries_over(name: str, value: str) -> bool:
     """Whether the NPU's counterpart of the variable ``name`` takes ``value`` and means the same by it."""
     if name == "CUDA_VISIBLE_DEVICES":
         return _is_ascending(value)
+    if name == "NVIDIA_VISIBLE_DEVICES":
+        return _NUMBERS.fullmatch(value) is not None
     if name == "PYTORCH_CUDA_ALLOC_CONF":
         return _ALLOCATOR_WORDS.search(value) is None and not _EXCLUDES.search(value)
     return True

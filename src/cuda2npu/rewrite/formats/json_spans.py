@@ -31,6 +31,14 @@ class String:
         return at
 
 
+class Object(dict[str, "Node"]):
+    """An object: its members, of which the last wins where a key stands twice, and all of them in order."""
+
+    def __init__(self, pairs: Sequence[tuple[String, Node]]) -> None:
+        super().__init__((key.value, value) for key, value in pairs)
+        self.pairs = pairs
+
+
 Node = Union[String, Sequence["Node"], Mapping[str, "Node"], None]
 
 
@@ -70,12 +78,13 @@ class _Parser:
             at = self.skip(at)
         return items, at + 1
 
-    def object(self, at: int) -> tuple[dict[str, Node], int]:
-        members: dict[str, Node] = {}
+    def object(self, at: int) -> tuple[Object, int]:
+        pairs: list[tuple[String, Node]] = []
         at = self.skip(at)
         while self.text[at] != "}":
             key, at = self.value(at + 1 if self.text[at] == "," else at)
             assert isinstance(key, String)
-            members[key.value], at = self.value(self.skip(at) + 1)  # behind the colon
+            value, at = self.value(self.skip(at) + 1)  # behind the colon
+            pairs.append((key, value))
             at = self.skip(at)
-        return members, at + 1
+        return Object(pairs), at + 1

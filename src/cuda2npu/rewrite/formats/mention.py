@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 
 from cuda2npu.catalog.rules import load_catalog
@@ -18,7 +19,8 @@ MAX_SIZE = 1 << 20  # bytes; configurations and scripts are smaller, data sets a
 
 _NAMES = re.compile(
     r"(?:.*/)?(?:[^/]*\.(?:sh|bash|slurm|sbatch|ya?ml|toml|cfg|ini|conf|env|json|cu|cuh|cmake|bat|ps1)"
-    r"|Dockerfile[^/]*|[^/]*\.dockerfile|(?:[^/]*requirements[^/]*|constraints)\.txt|Makefile|CMakeLists\.txt)",
+    r"|(?:Docker|Container)file[^/]*|[^/]*\.(?:docker|container)file|(?:[^/]*requirements[^/]*|constraints)\.(?:txt|in)|requirements/[^/]+\.txt"
+    r"|(?:GNU)?Makefile|[^/]*\.mk|CMakeLists\.txt)",
     re.I,
 )
 
@@ -28,14 +30,23 @@ def may_mention_cuda(path: str) -> bool:
     return _NAMES.fullmatch(path) is not None
 
 
-def mention(data: bytes, path: str, settings: Settings) -> FileResult | None:
-    """Return a result with one finding if the file has a CUDA word, else None."""
-    text = data.decode("utf-8", "replace") if b"\0" not in data else ""
+def mention(
+    data: bytes, path: str, settings: Settings, code: str = RULE, reason: str = ""
+) -> FileResult | None:
+    """Return a result with one finding if the file has a CUDA word, else None.
+
+    :param code: the rule that says why these lines stay.
+    :param reason: what is the matter with the file.
+    """
+    utf_16 = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    text = data.decode("utf-16" if utf_16 else "utf-8", "replace")
+    if "\0" in text:
+        return None
     if _OWN_REPORT in text[:200]:
         return None
     found = [match.start() for match in CUDA_WORD.finditer(text) if not _OWN_NAME.match(text, match.start())]
-    rule = load_catalog(settings.rules).rules[RULE]
-    if not found or not settings.selects(RULE, rule.default):
+    rule = load_catalog(settings.rules).rules[code]
+    if not found or not settings.selects(code, rule.default):
         return None
     start = text.rfind("\n", 0, found[0]) + 1
     end = text.find("\n", found[0])
@@ -43,6 +54,8 @@ def mention(data: bytes, path: str, settings: Settings) -> FileResult | None:
     more = ", …" if len(lines) > _MOST_LINES or len(found) > _MOST_WORDS else ""
     numbers = ", ".join(map(str, lines[:_MOST_LINES])) + more
     message = f"{rule.summary.in_language(settings.lang)} {numbers}"
+    if reason:
+        message = f"{message} ({reason})"
     advice = rule.advice.in_language(settings.lang)
-    finding = Finding(RULE, rule.severity, start, end if end >= 0 else len(text), message, advice)
+    finding = Finding(code, rule.severity, start, end if end >= 0 else len(text), message, advice)
     return FileResult(path, Status.UNCHANGED, "utf-8", text=text, findings=[finding])

@@ -1,0 +1,77 @@
+"""Converts a file that isn't Python by what it is; what no format is for is looked through for CUDA words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Callable
+
+from cuda2npu.rewrite.change import FileResult
+from cuda2npu.rewrite.formats import configuration, dockerfile, makefile, native, requirements, shell
+from cuda2npu.rewrite.formats.configuration import Format
+from cuda2npu.rewrite.formats.ini_file import Ini
+from cuda2npu.rewrite.formats.json_file import Json
+from cuda2npu.rewrite.formats.mention import MAX_SIZE, may_mention_cuda, mention
+from cuda2npu.rewrite.formats.text_file import TextFile
+from cuda2npu.rewrite.formats.toml_file import Toml
+from cuda2npu.rewrite.formats.yaml_file import Yaml
+from cuda2npu.settings import Settings
+
+_CONFIGURATIONS: Mapping[str, Format] = {
+    "yaml": Yaml(),
+    "yml": Yaml(),
+    "json": Json(),
+    "toml": Toml(),
+    "ini": Ini(),
+    "cfg": Ini(),
+}
+_REQUIREMENTS = re.compile(
+    r"(?:.*/)?(?:[^/]*requirements[^/]*|constraints)\.(?:txt|in)|(?:.*/)?requirements/[^/]+\.txt", re.I
+)
+_VARIABLES = re.compile(r"(?:.*/)?[^/]*\.env")
+
+
+def may_concern(path: str) -> bool:
+    """Whether a file of this name is code or a configuration, and not data."""
+    return native.is_native(path) or may_mention_cuda(path)
+
+
+def convert(data: bytes, path: str, settings: Settings) -> FileResult | None:
+    """Convert the bytes of a file that isn't Python; None if there is nothing to say about it.
+
+    :param data: the first :data:`MAX_SIZE` bytes, and one more where there are more.
+    :param path: path relative to the tree that is converted, with forward slashes.
+    """
+    if native.is_native(path):
+        return native.convert(data, path, settings)
+    if len(data) > MAX_SIZE:
+        return None
+    look_at = _look_at(path)
+    if look_at is None and shell.is_shell(path, data):
+        return shell.convert(data, path, settings)
+    kind = _CONFIGURATIONS.get(path.rpartition(".")[2].lower())
+    if look_at is None and (kind is None or not configuration.is_concerned(data)):
+        return mention(data, path, settings)
+    file = TextFile.read(data, path, settings)
+    if file is None:
+        return mention(data, path, settings)
+    if file.is_skipped:
+        return file.skipped()
+    if look_at is not None:
+        look_at(file)
+        return file.result()
+    assert kind is not None
+    return configuration.convert(file, kind)
+
+
+def _look_at(path: str) -> Callable[[TextFile], None] | None:
+    """Return what converts a file of this name that is neither a shell script nor a configuration."""
+    if dockerfile.is_dockerfile(path):
+        return dockerfile.look_at_file
+    if makefile.is_makefile(path):
+        return makefile.look_at_file
+    if _REQUIREMENTS.fullmatch(path):
+        return requirements.look_at_file
+    if _VARIABLES.fullmatch(path):
+        return lambda file: shell.look_at(file, file.text)
+    return None

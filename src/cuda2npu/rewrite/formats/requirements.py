@@ -1,0 +1,186 @@
+"""Requirements: packages for NVIDIA's hardware, builds of torch for CUDA, and torch_npu."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from functools import lru_cache
+from typing import NamedTuple
+
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+from cuda2npu.catalog.rules import Row, Rule, Text
+from cuda2npu.doctor.compatibility import Release, compatibility
+from cuda2npu.doctor.versions import order, release
+from cuda2npu.rewrite.formats.text_file import TextFile
+from cuda2npu.settings import Target
+
+CUDA_BUILD = "NPU631"
+TORCH_NPU = "NPU632"
+OTHER_VERSION = "NPU633"
+
+_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|$)")
+_COMMENT = re.compile(r"(?:^|(?<=\s))#.*")
+# A distribution with its extras, and what is asked of its version, by pip or conda: torch[opt]>=2, torch=2.1
+_REQUIREMENT = re.compile(r"(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)(?:\[[^\]]*\])?[ \t]*(?P<rest>.*)", re.S)
+_SPECIFIER = re.compile(r"[=<>!~][^;#\s]*(?:[ \t]*,[ \t]*[=<>!~][^;#\s]*|[ \t]+[\d][^;#\s]*)*")
+_CUDA_VERSION = re.compile(r"\+cu\d+|[=_.-]cu(?:da)?\d{2,}|cuda")
+_CUDA_INDEX = re.compile(r"/(?:whl|wheel|wheels)/(?:nightly/|test/)?cu\d+|/cu\d{2,}\b")
+_WHEEL = re.compile(r".*/(?P<name>[A-Za-z0-9_.]+?)-\d[^/]*\.(?:whl|tar\.gz|zip)")
+_TORCH_FAMILY = {"torch", "torchvision", "torchaudio", "torchtext", "pytorch"}
+_OF_TORCH = {"cudatoolkit", "pytorch-cuda"}  # packages of conda that choose the build of torch
+
+
+class Found(NamedTuple):
+    """A distribution that is asked for."""
+
+    name: str
+    specifier: str
+
+
+def look_at_file(file: TextFile) -> None:
+    """Look at the lines of a requirements or constraints file, and offer the torch_npu for the target."""
+    torch: tuple[int, str] | None = None
+    has_torch_npu = False
+    for start, line in _lines(file.text):
+        code = _COMMENT.sub("", line).rstrip()
+        stripped = code.lstrip()
+        at = start + len(code) - len(stripped)
+        if stripped.startswith("-") or "://" in stripped:
+            look_at_url(file, at, stripped)
+            continue
+        found = look_at_requirement(file, at, stripped)
+        if found is None:
+            continue
+        has_torch_npu = has_torch_npu or found.name == "torch-npu"
+        fits = found.name == "torch" and _may_be_target(found.specifier, file.settings.target)
+        if fits and torch is None and not stripped.endswith("\\"):
+            torch = (start, line)
+    # With hashes pip takes only lines that have one; constraints install nothing.
+    takes_lines = "--hash" not in file.text and "constraint" not in file.path
+    if torch is not None and takes_lines and not has_torch_npu:
+        _offer_torch_npu(file, *torch)
+
+
+def _lines(text: str) -> Iterator[tuple[int, str]]:
+    for match in _LINE.finditer(text):
+        yield match.start(), match[0]
+
+
+def _offer_torch_npu(file: TextFile, start: int, line: str) -> None:
+    """Insert the requirement of torch_npu below the line with torch."""
+    wanted = f"torch_npu=={_npu_version(file.settings.target)}"
+    ending = line[len(line.rstrip("\r\n")) :]
+    end = start + len(line)
+    inserted = wanted + ending if ending else "\n" + wanted
+    file.replace(TORCH_NPU, end, "", inserted, note=_note(file, TORCH_NPU))
+
+
+def look_at_requirement(file: TextFile, start: int, text: str) -> Found | None:
+    """Report a requirement that an NPU machine can't meet; return what is asked for, if it is one."""
+    match = _REQUIREMENT.match(text)
+    if match is None:
+        return None
+    name = re.sub(r"[-_.]+", "-", match["name"]).lower()
+    specifier = _SPECIFIER.match(match["rest"])
+    found = Found(name, specifier[0].strip() if specifier else "")
+    end = start + len(text[: match.start("rest") + (specifier.end() if specifier else 0)].rstrip())
+    if (name in _TORCH_FAMILY and _CUDA_VERSION.search(found.specifier)) or name in _OF_TORCH:
+        _report_torch(file, CUDA_BUILD, start, end)
+    elif name in ("torch", "pytorch") and not _may_be_target(found.specifier, file.settings.target):
+        _report_torch(file, OTHER_VERSION, start, end)
+    elif (known := _package(file, name)) is not None:
+        rule, row = known
+        file.report(rule.code, start, end, note=row.note, joined=True)
+    return found
+
+
+def look_at_channel(file: TextFile, start: int, name: str) -> None:
+    """Report the channel of conda that has the builds for CUDA."""
+    if name.strip() == "nvidia" or name.startswith("nvidia/"):
+        _report_torch(file, CUDA_BUILD, start, start + len(name))
+
+
+def look_at_url(file: TextFile, start: int, text: str) -> None:
+    """Report an index with builds for CUDA, and a wheel of a package for NVIDIA's hardware."""
+    if _CUDA_INDEX.search(text):
+        _report_torch(file, CUDA_BUILD, start, start + len(text))
+        return
+    name, separator, _ = text.partition("@")
+    wheel = _WHEEL.match(text)
+    if separator and ("://" not in name) and _REQUIREMENT.fullmatch(name.strip()):
+        _report_package(file, start, text, name.strip())
+    elif wheel is not None:
+        _report_package(file, start, text, wheel["name"])
+    elif text.startswith(("git+", "https://github.com/")):
+        _report_package(file, start, text, re.sub(r"(?:\.git)?(?:@.*|#.*)?$", "", text).rpartition("/")[2])
+
+
+def _report_package(file: TextFile, start: int, text: str, name: str) -> None:
+    name = re.sub(r"[-_.]+", "-", name).lower()
+    if name in _TORCH_FAMILY and _CUDA_VERSION.search(text):
+        _report_torch(file, CUDA_BUILD, start, start + len(text))
+    elif (known := _package(file, name)) is not None:
+        file.report(known[0].code, start, start + len(text), note=known[1].note, joined=True)
+
+
+def _report_torch(file: TextFile, code: str, start: int, end: int) -> None:
+    file.report(code, start, end, note=_note(file, code))
+
+
+def _note(file: TextFile, code: str) -> Text:
+    """Return the note of a rule about torch, with the target's versions filled in."""
+    target = file.settings.target
+    known = _release(target)
+    if known is None and code == TORCH_NPU:
+        return Text()  # newer than the table
+    values = {
+        "torch": _torch_version(target),
+        "torch_npu": _npu_version(target),
+        "post": known.torch_npu if known else "",
+        "cann": known.cann if known else "",
+    }
+    note = file.catalog.rules[code].rows[0].note
+    return Text(note.en.format(**values), note.zh.format(**values))
+
+
+def _package(file: TextFile, name: str) -> tuple[Rule, Row] | None:
+    """Return the row about a distribution: one of its own, or that of the package it brings."""
+    rows = file.rows("distribution")
+    for pattern, row_name in file.catalog.distributions.items():
+        if fnmatchcase(name, pattern) and row_name in file.catalog.rows:
+            return rows[0][0], file.catalog.rows[row_name][1]
+    return next(((rule, row) for rule, row in rows if fnmatchcase(name, row.name)), None)
+
+
+# Versions
+
+
+@lru_cache(maxsize=16)
+def _release(target: Target) -> Release | None:
+    """Return the newest row of the compatibility table for the target's torch, or for its minor version."""
+    exact = [row for row in compatibility().releases if row.torch == release(target.torch)]
+    if exact:
+        return max(exact, key=lambda row: order(row.torch_npu) or ())
+    return compatibility().suggestion(torch=target.torch) if target.torch.count(".") < 2 else None
+
+
+def _torch_version(target: Target) -> str:
+    known = _release(target)
+    return known.torch if known is not None else release(target.torch)
+
+
+def _npu_version(target: Target) -> str:
+    """Return what to require of torch_npu: any post release of the target's version."""
+    return f"{_torch_version(target)}.*"
+
+
+def _may_be_target(specifier: str, target: Target) -> bool:
+    """Whether a requirement of torch takes the target's version; what can't be read may."""
+    if re.match(r"=[^=]", specifier):  # conda: torch=2.1, torch=2.1.0=build
+        specifier = "==" + specifier[1:].partition("=")[0].rstrip(".*") + ".*"
+    try:
+        return SpecifierSet(specifier).contains(_torch_version(target), prereleases=True)
+    except InvalidSpecifier:
+        return True

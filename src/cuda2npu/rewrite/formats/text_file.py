@@ -1,0 +1,191 @@
+"""A text that isn't Python while it is converted: spans that change, and places that are left to a person."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from cuda2npu.catalog.rules import Catalog, Row, Rule, Text, load_catalog
+from cuda2npu.messages import say
+from cuda2npu.rewrite.change import Applicability, Change, FileResult, Finding, Status, apply
+from cuda2npu.rewrite.formats.mention import RULE as MENTION
+from cuda2npu.rewrite.formats.mention import mention
+from cuda2npu.settings import Settings
+
+_COMMENT = re.compile(r"^[ \t]*[#;]")
+_SKIP = re.compile(r"^[ \t]*[#;][ \t]*cuda2npu:[ \t]*skip-file\b", re.M)
+_IGNORE = re.compile(r"[#;][ \t]*cuda2npu:[ \t]*ignore(?:\[([^\]\n]*)\])?")
+
+
+@dataclass
+class TextFile:
+    """The decoded text, and what was found in it so far.
+
+    :param path: path relative to the tree that is converted, with forward slashes.
+    :param text: the text without BOM, newlines untouched.
+    :param dealt_with: spans that need no further mention.
+    """
+
+    path: str
+    text: str
+    settings: Settings
+    bom: bytes = b""
+    changes: list[Change] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    dealt_with: list[tuple[int, int]] = field(default_factory=list)
+
+    @classmethod
+    def read(cls, data: bytes, path: str, settings: Settings) -> TextFile | None:
+        """Decode the bytes of a file; None if they aren't UTF-8, with or without a BOM."""
+        bom = codecs.BOM_UTF8 if data.startswith(codecs.BOM_UTF8) else b""
+        try:
+            return cls(path, data[len(bom) :].decode("utf-8"), settings, bom) if b"\0" not in data else None
+        except UnicodeDecodeError:
+            return None
+
+    @cached_property
+    def catalog(self) -> Catalog:
+        """The rules."""
+        return load_catalog(self.settings.rules)
+
+    @cached_property
+    def _has_comments(self) -> bool:
+        """Whether any comment of ours can be in the text."""
+        return "cuda2npu:" in self.text
+
+    # What rules report to
+
+    def replace(self, code: str, start: int, before: str, after: str, *, note: Text | None = None) -> None:
+        """Replace ``before``, which stands at ``start``, under the rule ``code``."""
+        rule = self.catalog.rules[code]
+        end = start + len(before)
+        if not self._is_wanted(rule, start, end):
+            return
+        message = self._say(rule.summary)
+        if note is not None and self._say(note):
+            message = f"{message}: {self._say(note)}"
+        applied = rule.applicability is Applicability.SAFE or self.settings.unsafe
+        self.changes.append(Change(code, rule.applicability, applied, start, end, before, after, message))
+        self.dealt_with.append((start, end))
+
+    def report(
+        self,
+        code: str,
+        start: int,
+        end: int,
+        *,
+        note: Text | None = None,
+        joined: bool = False,
+    ) -> None:
+        """Leave a place to a person, under the rule ``code``.
+
+        :param note: advice for this very place.
+        :param joined: one finding is enough for this place and the one on the line before, if both have
+            the same advice: a list of frozen requirements has dozens.
+        """
+        rule = self.catalog.rules[code]
+        if not self._is_wanted(rule, start, end):
+            return
+        advice = (self._say(note) if note is not None else "") or self._say(rule.advice)
+        self.dealt_with.append((start, end))
+        last = self.findings[-1] if joined and self.findings else None
+        if last is not None and (last.rule, last.advice) == (code, advice) and self._is_next(last.end, start):
+            self.findings[-1] = replace(last, end=end)
+            return
+        self.findings.append(Finding(code, rule.severity, start, end, self._say(rule.summary), advice))
+
+    def _is_next(self, end: int, start: int) -> bool:
+        """Whether a place starts behind ``end``, on the same line or the next one."""
+        return end <= start and self.text.count("\n", end, start) <= 1
+
+    def rows(self, codemod: str) -> Sequence[tuple[Rule, Row]]:
+        """Return the rows of the rules with this codemod."""
+        return self.catalog.others.get(codemod, ())
+
+    def _say(self, text: Text) -> str:
+        return text.in_language(self.settings.lang)
+
+    def _is_wanted(self, rule: Rule, start: int, end: int) -> bool:
+        """Whether the rule is selected, and not switched off by a comment: then the place is settled."""
+        if self._is_suppressed(rule.code, start):
+            self.dealt_with.append((start, end))
+            return False
+        return self.settings.selects(rule.code, rule.default)
+
+    def _is_suppressed(self, code: str, offset: int) -> bool:
+        """Whether a comment on the line, or alone on the line above it, switches a rule off."""
+        if not self._has_comments:
+            return False
+        start = self.text.rfind("\n", 0, offset) + 1
+        above = self.text[self.text.rfind("\n", 0, max(start - 1, 0)) + 1 : start]
+        end = self.text.find("\n", offset)
+        line = self.text[start : end if end >= 0 else None]
+        comment = _IGNORE.search(line) or (_IGNORE.search(above) if _COMMENT.match(above) else None)
+        if comment is None:
+            return False
+        codes = [prefix.strip() for prefix in (comment[1] or "").split(",") if prefix.strip()]
+        return not codes or any(code.startswith(prefix) for prefix in codes)
+
+    # What comes out
+
+    @property
+    def is_skipped(self) -> bool:
+        """Whether a comment says that the file is to be left alone."""
+        return self._has_comments and _SKIP.search(self.text) is not None
+
+    def skipped(self) -> FileResult:
+        """Return the result for a file that is to be left alone."""
+        reason = say("skip_file", self.settings.lang)
+        return FileResult(self.path, Status.SKIPPED, "utf-8", reason, self.text)
+
+    def changed_text(self) -> str:
+        """Return the text with the applied changes."""
+        return apply(self.text, self._applied())
+
+    def unreadable(self, code: str, reason: str) -> FileResult | None:
+        """Return the result for a file that can't be read as what it seems to be: its lines are named."""
+        found = mention(self._rest().encode(), self.path, self.settings, code, reason)
+        if found is None:
+            return None
+        return FileResult(self.path, Status.UNCHANGED, "utf-8", text=self.text, findings=found.findings)
+
+    def result(self) -> FileResult | None:
+        """Return what was done and found, and the lines that are left; None if there is nothing to say."""
+        rest = mention(self._rest().encode(), self.path, self.settings)
+        findings = [*self.findings, *(rest.findings if rest is not None else ())]
+        if not self.changes and not findings:
+            return None
+        applied = self._applied()
+        return FileResult(
+            self.path,
+            Status.CHANGED if applied else Status.UNCHANGED,
+            "utf-8",
+            text=self.text,
+            data=self.bom + apply(self.text, applied).encode() if applied else b"",
+            changes=sorted(self.changes, key=lambda change: (change.start, change.end)),
+            findings=sorted(findings, key=lambda finding: finding.start),
+        )
+
+    def _applied(self) -> list[Change]:
+        applied = [change for change in self.changes if change.applied]
+        return sorted(applied, key=lambda change: (change.start, change.end))
+
+    def _rest(self) -> str:
+        """Return the text without comments and what has been dealt with: only the rest is mentioned."""
+        out = list(self.text)
+        for start, end in self.dealt_with:
+            out[start:end] = " " * (end - start)
+        at, lines = 0, []
+        for line in "".join(out).splitlines(keepends=True):
+            settled = _COMMENT.match(line) or self._is_suppressed(MENTION, at)
+            lines.append(blank(line) if settled else line)
+            at += len(line)
+        return "".join(lines)
+
+
+def blank(text: str) -> str:
+    """Return a text of the same length and with the same lines, but with nothing in them."""
+    return re.sub(r"[^\r\n]", " ", text)
