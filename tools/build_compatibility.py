@@ -20,7 +20,7 @@ from pathlib import Path
 
 PAGE = "https://raw.githubusercontent.com/Ascend/pytorch/master/COMPATIBILITY.md"
 SOURCE = "COMPATIBILITY.md of torch_npu (github.com/Ascend/pytorch, master)"
-OUTPUT = Path(__file__).parents[1] / "src/cuda2npu/doctor/compatibility.json"
+OUTPUT = Path(__file__).parents[1] / "src/cuda2npu/catalog/compatibility.json"
 
 VERSION = re.compile(r"\d+\.\d+[\w.]*")
 PYTHON = re.compile(r"Python\s*(\d\.\d+)")

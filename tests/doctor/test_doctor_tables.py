@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from cuda2npu.catalog.compatibility import TABLE, compatibility
+from cuda2npu.catalog.releases import cann_order, minor, order, release
 from cuda2npu.doctor import codes as code_table
 from cuda2npu.doctor.codes import codes
-from cuda2npu.doctor.compatibility import TABLE, compatibility
 from cuda2npu.doctor.log import OVERLAP
-from cuda2npu.doctor.versions import cann_order, minor, order, release
 
 SCRIPT = Path(__file__).parents[2] / "tools/build_compatibility.py"
 PAGE = """

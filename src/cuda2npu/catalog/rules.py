@@ -314,6 +314,8 @@ def _pattern(table: Mapping[str, Any]) -> str:
     except re.error as error:
         raise ValueError(f"pattern: {error}") from None
     return pattern
+
+
 def _text(table: Mapping[str, Any], key: str) -> Text:
     return Text(table.get(key, ""), table.get(f"{key}_zh", ""))
 

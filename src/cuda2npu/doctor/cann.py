@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from cuda2npu.catalog.compatibility import Compatibility
+from cuda2npu.catalog.releases import cann_order, minor
 from cuda2npu.doctor.check import Check, Message, fault, message, ok, warning
-from cuda2npu.doctor.compatibility import Compatibility
 from cuda2npu.doctor.environment import LIBRARIES, Environment
-from cuda2npu.doctor.versions import cann_order, minor
 
 SET_ENV = "/usr/local/Ascend/cann/set_env.sh"  # by default; up to CANN 8.3 in .../ascend-toolkit
 

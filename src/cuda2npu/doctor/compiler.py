@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from cuda2npu.catalog.compatibility import Compatibility
 from cuda2npu.doctor.check import Check, message, ok, warning
-from cuda2npu.doctor.compatibility import Compatibility
 from cuda2npu.doctor.environment import Environment
 
 

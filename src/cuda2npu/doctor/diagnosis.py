@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any, Callable
 
 from cuda2npu import __version__
+from cuda2npu.catalog.compatibility import Compatibility, compatibility
 from cuda2npu.doctor import cann, compiler, devices, imports, packages, settings
 from cuda2npu.doctor.check import Check, State
 from cuda2npu.doctor.codes import Meaning, codes
-from cuda2npu.doctor.compatibility import Compatibility, compatibility
 from cuda2npu.doctor.environment import Environment
 from cuda2npu.doctor.log import Hit, Scan
 

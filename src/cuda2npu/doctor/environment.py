@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
 
+from cuda2npu.catalog.releases import cann_order
 from cuda2npu.doctor import probe
 from cuda2npu.doctor.children import Answer, ask
-from cuda2npu.doctor.versions import cann_order
 
 PACKAGES = ("torch", "torch_npu", "numpy")
 LIBRARIES = ("libhccl.so", "libascendcl.so")

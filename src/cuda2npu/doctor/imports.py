@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 
+from cuda2npu.catalog.compatibility import Compatibility
+from cuda2npu.catalog.releases import release
 from cuda2npu.doctor.cann import set_env
 from cuda2npu.doctor.check import Check, Message, Said, Text, fault, message, ok
 from cuda2npu.doctor.codes import codes
-from cuda2npu.doctor.compatibility import Compatibility
 from cuda2npu.doctor.environment import Environment, Probe
-from cuda2npu.doctor.versions import release
 
 # PyTorch's own words: torch/__init__.py, _import_device_backends.
 AUTOLOAD = "Failed to load the backend extension"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from cuda2npu.catalog.compatibility import Compatibility
+from cuda2npu.catalog.releases import cann_order, minor, order, release
 from cuda2npu.doctor.check import Check, Message, fault, message, ok, warning
-from cuda2npu.doctor.compatibility import Compatibility
 from cuda2npu.doctor.environment import Environment
-from cuda2npu.doctor.versions import cann_order, minor, order, release
 
 # pytorch/pytorch#132179: 2.3.0 is the first version that supports numpy 2.
 FIRST_TORCH_WITH_NUMPY_2 = (2, 3)

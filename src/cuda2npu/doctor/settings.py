@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from cuda2npu.catalog.compatibility import Compatibility
 from cuda2npu.doctor.check import Check, message, ok, warning
-from cuda2npu.doctor.compatibility import Compatibility
 from cuda2npu.doctor.environment import Environment
 
 # The same pairs as in rules/npu6_environment.toml, which a test compares; only those that people export.

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
+from cuda2npu.catalog.compatibility import Release, compatibility
+from cuda2npu.catalog.releases import order, release
 from cuda2npu.catalog.rules import Row, Rule, Text
-from cuda2npu.doctor.compatibility import Release, compatibility
-from cuda2npu.doctor.versions import order, release
 from cuda2npu.rewrite.formats.text_file import TextFile
 from cuda2npu.settings import Target
 

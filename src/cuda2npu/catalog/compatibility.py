@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from cuda2npu.doctor.versions import cann_order, minor, order, release
+from cuda2npu.catalog.releases import cann_order, minor, order, release
 
 TABLE = Path(__file__).with_name("compatibility.json")
 
