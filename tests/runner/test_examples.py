@@ -16,8 +16,7 @@ pytest.importorskip("yaml")
 
 EXAMPLE = Path(__file__).parents[2] / "examples/launch_and_config"
 STEPS = 2
-# The device is named: the configuration's own is another matter than what the code does with it.
-TRAIN = ["train.py", "--config", "config.yaml", "--steps", str(STEPS), "--device"]
+TRAIN = ["train.py", "--config", "config.yaml", "--steps", str(STEPS)]
 TORCHRUN = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
 
 
@@ -47,18 +46,18 @@ def converted(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_it_runs_without_a_gpu() -> None:
-    out = python(*TRAIN[:-1], cwd=EXAMPLE)
+    out = python(*TRAIN, cwd=EXAMPLE)
     assert "no GPU, training on the CPU" in out
     losses(out)
 
 
 def test_the_conversion_computes_the_same(converted: Path) -> None:
-    original = losses(run("cpu-as-cuda", *TRAIN, "cuda", cwd=EXAMPLE))
-    assert losses(run("sim", *TRAIN, "npu", cwd=converted)) == original
+    original = losses(run("cpu-as-cuda", *TRAIN, cwd=EXAMPLE))
+    assert losses(run("sim", *TRAIN, cwd=converted)) == original
 
 
 def test_the_conversion_runs_in_two_processes(converted: Path) -> None:
-    losses(run("sim", *TORCHRUN, *TRAIN, "npu", "--backend", "hccl", cwd=converted))
+    losses(run("sim", *TORCHRUN, *TRAIN, cwd=converted))
 
 
 def test_the_launch_script_starts_it_with_names_of_the_npu(converted: Path) -> None:
