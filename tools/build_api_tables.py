@@ -10,19 +10,17 @@ To follow a new release, add it to ``RELEASES`` in tools/wheels.py and run the s
 
 from __future__ import annotations
 
-import argparse
 import ast
 import json
 import re
 import sys
-import tempfile
 import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Union
 
-from wheels import RELEASES, fetch
+from wheels import RELEASES, fetch, rebuild
 
 OUTPUT = Path(__file__).parents[1] / "src/cuda2npu/catalog/torch_npu_api.json"
 
@@ -490,19 +488,5 @@ def compact(value: object) -> str:
     return json.dumps(value, separators=(",", ":"))
 
 
-def main() -> None:
-    """Read the command line and write the table."""
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    options.add_argument(
-        "--wheels", type=Path, help="folder that keeps the wheels (default: a temporary one)"
-    )
-    options.add_argument("--output", type=Path, default=OUTPUT)
-    given = options.parse_args()
-    with tempfile.TemporaryDirectory() as temporary:
-        folder = given.wheels or Path(temporary)
-        folder.mkdir(parents=True, exist_ok=True)
-        given.output.write_text(one_name_per_line(build(folder)), encoding="utf-8")
-
-
 if __name__ == "__main__":
-    main()
+    rebuild(__doc__, OUTPUT, lambda folder: one_name_per_line(build(folder)))

@@ -9,14 +9,12 @@ which torch_npu generates its registrations. Needs PyYAML. The same wheels give 
 
 from __future__ import annotations
 
-import argparse
 import json
-import tempfile
 import zipfile
 from pathlib import Path
 
 import yaml
-from wheels import fetch
+from wheels import fetch, rebuild
 
 OUTPUT = Path(__file__).parents[1] / "src/cuda2npu/catalog/npu_kernels.json"
 FOLDER = "torch_npu/csrc/aten/"
@@ -60,19 +58,5 @@ def build(folder: Path) -> dict[str, object]:
     }
 
 
-def main() -> None:
-    """Read the command line and write the table."""
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    options.add_argument(
-        "--wheels", type=Path, help="folder that keeps the wheels (default: a temporary one)"
-    )
-    options.add_argument("--output", type=Path, default=OUTPUT)
-    given = options.parse_args()
-    with tempfile.TemporaryDirectory() as temporary:
-        folder = given.wheels or Path(temporary)
-        folder.mkdir(parents=True, exist_ok=True)
-        given.output.write_text(json.dumps(build(folder), indent=0) + "\n", encoding="utf-8")
-
-
 if __name__ == "__main__":
-    main()
+    rebuild(__doc__, OUTPUT, lambda folder: json.dumps(build(folder), indent=0) + "\n")

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import json
 import subprocess
 import sys
+import tempfile
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Callable
 
 # The newest post release of each minor version; 2.2 was never published to PyPI.
 RELEASES = (
@@ -45,6 +48,23 @@ def fetch(folder: Path) -> Iterator[tuple[Path, dict[str, str]]]:
             raise SystemExit(f"{path}: sha256 is {sha256}, PyPI has {listed}; delete the file and run again")
         version = ".".join(release.split(".")[:2])
         yield path, {"torch": version, "wheel": f"torch_npu-{release}", "sha256": sha256, "date": date}
+
+
+def rebuild(what: str | None, output: Path, build: Callable[[Path], str]) -> None:
+    """Read the command line of a script that writes a table, and write it.
+
+    :param build: takes the folder of the wheels and returns the table as text.
+    """
+    options = argparse.ArgumentParser(description=what, formatter_class=argparse.RawTextHelpFormatter)
+    options.add_argument(
+        "--wheels", type=Path, help="folder that keeps the wheels (default: a temporary one)"
+    )
+    options.add_argument("--output", type=Path, default=output)
+    given = options.parse_args()
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = given.wheels or Path(temporary)
+        folder.mkdir(parents=True, exist_ok=True)
+        given.output.write_text(build(folder), encoding="utf-8")
 
 
 def _download(release: str, folder: Path) -> Path:
