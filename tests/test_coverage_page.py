@@ -20,7 +20,7 @@ RULES = load_catalog().rules
 LINE = re.compile(r"\|(?: (\d+) \|)? ([^|]+) \| ([^|]+) \| ([^|]+) \|")
 # The name of a file that isn't Python, the example, and what it is converted for.
 EXAMPLE = re.compile(r"(?:`([\w.]+\.(?:sh|txt|yaml|json|cu)|Dockerfile)` )?`([^`]+)`(?: \(([\w .]+)\))?")
-CODE = re.compile(r"(?<!\()NPU\d{3}")  # one in brackets is still to come
+CODE = re.compile(r"NPU\d{3}")
 
 
 class Line(NamedTuple):
