@@ -464,3 +464,17 @@ def test_names_of_models_are_no_use_of_cuda():
 def test_texts_for_other_programs_may_hold_braces():
     text = "device: cuda\nscript: |\n  {{ x }}\nname: '{{ x }}'\n"
     assert changed(text) == text.replace("cuda", "npu")
+
+
+@pytest.mark.parametrize(
+    ("line", "mentioned"),
+    [
+        ("name: base  # trained on cuda", False),
+        ("name: 'a # cuda'", True),
+        ("name: \"it's\" # cuda", True),  # the quotes aren't told apart, so it is mentioned to be sure
+        ("name: a#cuda", True),
+    ],
+)
+def test_a_comment_behind_a_value_is_no_use_of_cuda(line: str, mentioned: bool) -> None:
+    result = convert(f"{line}\n".encode(), "a.yaml", Settings())
+    assert (result is not None) is mentioned

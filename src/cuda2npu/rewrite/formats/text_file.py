@@ -16,6 +16,7 @@ from cuda2npu.rewrite.formats.mention import mention
 from cuda2npu.settings import Settings
 
 _COMMENT = re.compile(r"^[ \t]*[#;]")
+_BEHIND = re.compile(r"(?<=[ \t])#")
 _SKIP = re.compile(r"^[ \t]*[#;][ \t]*cuda2npu:[ \t]*skip-file\b", re.M)
 _IGNORE = re.compile(r"[#;][ \t]*cuda2npu:[ \t]*ignore(?:\[([^\]\n]*)\])?")
 
@@ -181,9 +182,17 @@ class TextFile:
         at, lines = 0, []
         for line in "".join(out).splitlines(keepends=True):
             settled = _COMMENT.match(line) or self._is_suppressed(MENTION, at)
-            lines.append(blank(line) if settled else line)
+            lines.append(blank(line) if settled else _without_comment(line))
             at += len(line)
         return "".join(lines)
+
+
+def _without_comment(line: str) -> str:
+    """Blank out the comment at the end of a line; a ``#`` inside of quotes begins none."""
+    for match in _BEHIND.finditer(line):
+        if not any(line.count(quote, 0, match.start()) % 2 for quote in "\"'"):
+            return line[: match.start()] + blank(line[match.start() :])
+    return line
 
 
 def blank(text: str) -> str:
