@@ -74,6 +74,11 @@ def test_without_unsafe_it_is_offered_and_the_file_stays() -> None:
     [
         "y = F.interpolate(*args, mode='nearest-exact')\n",  # the input isn't seen
         "kind = 'nearest-exact'\ny = F.interpolate(x, size=3, mode=kind)\n",
+        "y = F.interpolate(x, **{'size': 3, 'mode': 'nearest-exact'})\n",
+        "options = dict(size=3, mode='nearest-exact')\ny = F.interpolate(x, **options)\n",
+        "from functools import partial\n\nup = partial(F.interpolate, mode='nearest-exact')\n",
+        "class Up:\n    def __init__(self, mode='nearest-exact'):\n        self.mode = mode\n\n"
+        "    def forward(self, x):\n        return F.interpolate(x, size=3, mode=self.mode)\n",
     ],
 )
 def test_a_resize_that_cannot_be_rewritten_is_reported(source: str) -> None:

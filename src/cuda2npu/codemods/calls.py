@@ -15,7 +15,7 @@ from cuda2npu.codemods.base import Codemod
 from cuda2npu.rewrite.change import Applicability, Severity
 from cuda2npu.rewrite.kinds import Kind
 from cuda2npu.rewrite.spans import Span
-from cuda2npu.rewrite.tree import argument, children, string_value
+from cuda2npu.rewrite.tree import argument, children, dotted, string_value
 from cuda2npu.rewrite.unit import Unit
 
 _ROW = re.compile(
@@ -66,6 +66,10 @@ class Calls(Codemod):
         for function in (*self.functions(node.func), _ANY):
             for pattern in self.patterns.get(function, ()):
                 self.check(node, pattern)
+        if node.args and _last_name(node.func) == "partial":
+            for function in self.functions(node.args[0].value):
+                for pattern in self.patterns.get(function, ()):
+                    self.check_partial(node, pattern)
 
     def visit_Decorator(self, node: cst.Decorator) -> None:
         """``@torch.compile`` is a call, too."""
@@ -107,9 +111,26 @@ class Calls(Codemod):
             if arg is None and not any(other.star for other in call.args):
                 self.add_argument(call, pattern)
             return
-        if arg is None or not self.may_have_value(arg.value, pattern.value):
+        if arg is None:
+            self.check_unpacked(call, pattern)
+            return
+        if not self.may_have_value(arg.value, pattern.value):
             return
         if not self.has_value(arg.value, pattern.value) or not self.changed(call, arg, pattern):
+            self.report(arg, pattern)
+
+    def check_unpacked(self, call: cst.Call, pattern: Pattern) -> None:
+        """Report ``f(x, **{"mode": "nearest"})``, where the dictionary can be seen."""
+        for arg in call.args:
+            for value in (arg.value, *self.assigned(arg.value)) if arg.star == "**" else ():
+                found = _items(value).get(pattern.keyword or "")
+                if found is not None and self.may_have_value(found, pattern.value):
+                    self.report(arg, pattern)
+
+    def check_partial(self, call: cst.Call, pattern: Pattern) -> None:
+        """Report ``partial(f, mode="nearest")``; which argument stands where can't be told there."""
+        arg = argument(call, None, pattern.keyword) if pattern.keyword is not None else None
+        if arg is not None and self.may_have_value(arg.value, pattern.value):
             self.report(arg, pattern)
 
     def changed(self, call: cst.Call, arg: cst.Arg, pattern: Pattern) -> bool:
@@ -168,12 +189,39 @@ class Calls(Codemod):
         """Whether ``node`` is ``wanted``, or a name that is set to it somewhere."""
         return self.has_value(node, wanted) or any(self.has_value(v, wanted) for v in self.assigned(node))
 
-    def assigned(self, node: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
-        """Yield what a name is set to in this file, the default of a parameter included."""
+    def assigned(self, node: cst.BaseExpression, steps: int = 3) -> Iterator[cst.BaseExpression]:
+        """Yield what a name or ``self.name`` is set to in this file, the default of a parameter included.
+
+        :param steps: over how many names it is followed, for ``self.mode = mode``.
+        """
+        for value in self._set_to(node) if steps else ():
+            yield value
+            yield from self.assigned(value, steps - 1)
+
+    def _set_to(self, node: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
         for binding in self.names.lookup(node) if isinstance(node, cst.Name) else ():
             value = binding.node.default if isinstance(binding.node, cst.Param) else binding.value
             if isinstance(value, cst.BaseExpression):
                 yield value
+        if isinstance(node, cst.Attribute) and dotted(node.value) == "self":
+            for attribute in self.names.attributes[node.attr.value]:
+                target = self.names.parents[attribute]
+                assign = self.names.parents.get(target)
+                if isinstance(target, cst.AssignTarget) and isinstance(assign, cst.Assign):
+                    yield assign.value
+
+
+def _last_name(function: cst.BaseExpression) -> str:
+    return (dotted(function) or "").rpartition(".")[2]
+
+
+def _items(node: cst.BaseExpression) -> dict[str, cst.BaseExpression]:
+    """Return what a dictionary that is written out holds, by those of its keys that are strings."""
+    if isinstance(node, cst.Call) and dotted(node.func) == "dict":
+        return {arg.keyword.value: arg.value for arg in node.args if arg.keyword is not None}
+    elements = node.elements if isinstance(node, cst.Dict) else ()
+    found = ((string_value(e.key), e.value) for e in elements if isinstance(e, cst.DictElement))
+    return {key: value for key, value in found if key is not None}
 
 
 def _literals(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
