@@ -471,7 +471,7 @@ def test_texts_for_other_programs_may_hold_braces():
     [
         ("name: base  # trained on cuda", False),
         ("name: 'a # cuda'", True),
-        ("name: \"it's\" # cuda", True),  # the quotes aren't told apart, so it is mentioned to be sure
+        ('name: "it\'s" # cuda', True),  # the quotes aren't told apart, so it is mentioned to be sure
         ("name: a#cuda", True),
     ],
 )

@@ -54,6 +54,8 @@ class Row:
     :param positional: index of a positional argument (from 0) -> the keyword that it must be given by.
     :param lacks: keywords that the counterpart doesn't take.
     :param unless: keywords that make a call right as it is.
+    :param needs: position and keyword of an argument, as ``2:num_layers``; without it, or with 1, the
+        row isn't about a call.
     :param soc: the chips that the row is about; empty for all.
     :param dtypes: the types of tensors that the row is about.
     :param op: the ATen operator behind ``name``; the row is about versions that have no kernel for it.
@@ -68,6 +70,7 @@ class Row:
     positional: Mapping[int, str] = field(default_factory=dict)
     lacks: Sequence[str] = ()
     unless: Sequence[str] = ()
+    needs: str = ""
     soc: Sequence[str] = ()
     dtypes: Sequence[str] = ()
     op: str = ""
@@ -347,6 +350,7 @@ def _row(name: str, row: Mapping[str, Any], notes: Mapping[str, Text]) -> Row:
         positional={int(index): keyword for index, keyword in row.get("positional", {}).items()},
         lacks=tuple(row.get("lacks", ())),
         unless=tuple(row.get("unless", ())),
+        needs=row.get("needs", ""),
         soc=_socs(name, row),
         dtypes=tuple(row.get("dtypes", ())),
         op=row.get("op", ""),

@@ -22,6 +22,8 @@ from cuda2npu.rewrite.spans import Span, Spans
 from cuda2npu.rewrite.suppress import Suppressions
 from cuda2npu.settings import Settings
 
+IMPORT = "NPU001"
+
 
 def is_in_house(name: str) -> bool:
     """Whether a dotted name lies outside of torch: only rules of users name such modules."""
@@ -197,18 +199,25 @@ class Unit:
         """Whether the rule is wanted here: selected, not switched off by a comment, not done already."""
         if not self.settings.selects(rule.code, rule.default) and not self._has_to_follow(rule):
             return False
-        inserted = span.start == span.end  # it serves other lines than the one that it comes before
-        if not inserted and self.suppressions.covers(rule.code, span.start):
-            self.keep(span, "suppressed", rule.code)
+        serves_others = rule.code == IMPORT  # other lines than the one that it comes before
+        if not serves_others and self._is_suppressed(rule.code, span, at):
+            self.keep(span if span.start < span.end else at, "suppressed", rule.code)
             return False
         if self.guards.has_npu_branch(at):
             self.keep(span, "old-word" if self.guards.is_replaced(at) else "npu-branch", rule.code)
             return False
         return True
 
+    def _is_suppressed(self, code: str, span: Span, at: cst.CSTNode) -> bool:
+        """Whether a comment switches the rule off where the change or the call that it is about stands."""
+        call = at if isinstance(at, cst.Call) else None
+        offsets = [span.start, span.end, *((self.spans[call].start, self.spans[call].end) if call else ())]
+        covered = [self.suppressions.covers(code, offset) for offset in offsets]
+        return any(covered)
+
     def _has_to_follow(self, rule: Rule) -> bool:
         """Whether other changes need this one, though it isn't selected itself: the import."""
-        return rule.code == "NPU001" and not self.settings.ignores(rule.code)
+        return rule.code == IMPORT and not self.settings.ignores(rule.code)
 
     def report_missing(self, where: cst.CSTNode, mapping: Mapping, severity: Severity | None = None) -> None:
         """Report a name that the target lacks: in every version, or only in this one."""
