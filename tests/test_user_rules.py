@@ -36,6 +36,9 @@ example = [{ kept = "x = 1" }]
 "corp.Gpu.start" = { to = "corp.Npu.start" }
 "old.gpu.run" = { to = "fresh.npu.run" }
 "torch.cuda.synchronize" = { to = "corp.npu.sync" }
+"acme.gpu_sync" = { to = "acme.npu_sync" }
+"flat.gpu_sync" = { to = "level.npu_sync" }
+"deep.gpu.sync" = { to = "level.npu_sync" }
 """
 
 
@@ -103,6 +106,21 @@ def convert(tmp_path, write, cli):
         (
             "import torch\nfrom corp import gpu\ngpu.sync()\n",
             "import torch\nimport torch_npu  # noqa: F401\nfrom corp import gpu\ntorch.npu.synchronize()\n",
+        ),
+        ("import acme\nacme.gpu_sync(1)\n", "import acme\nacme.npu_sync(1)\n"),
+        ("import acme, os\nacme.gpu_sync(1)\n", "import acme, os\nacme.npu_sync(1)\n"),
+        ("import acme as a\na.gpu_sync(1)\n", "import acme as a\na.npu_sync(1)\n"),
+        ("from acme import gpu_sync\ngpu_sync(1)\n", "from acme import npu_sync\nnpu_sync(1)\n"),
+        ("import flat\nflat.gpu_sync(1)\n", "import level\nlevel.npu_sync(1)\n"),
+        ("import flat as f\nf.gpu_sync(1)\n", "import level as f\nf.npu_sync(1)\n"),
+        (
+            "import flat\nflat.gpu_sync(flat.other)\n",
+            "import flat\nimport level\nlevel.npu_sync(flat.other)\n",
+        ),
+        ("from flat import gpu_sync as s\ns(1)\n", "from level import npu_sync as s\ns(1)\n"),
+        (
+            "from deep import gpu\ngpu.sync(1)\n",
+            "from deep import gpu\nimport level\nlevel.npu_sync(1)\n",
         ),
         ("from mine.gpu import move\nmove(x)\n", "from mine.gpu import move\nmove(x)\n"),
         ("from corp.gpu import move  # cuda2npu: ignore[ACME001]\n",) * 2,

@@ -25,7 +25,7 @@ from cuda2npu.settings import Settings
 
 def is_in_house(name: str) -> bool:
     """Whether a dotted name lies outside of torch: only rules of users name such modules."""
-    return "." in name and name.partition(".")[0] not in ("torch", "torch_npu")
+    return name.partition(".")[0] not in ("", "torch", "torch_npu")
 
 
 @dataclass(frozen=True)
