@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from cuda2npu.catalog.rules import Catalog, Row, Rule, Text, load_catalog
+from cuda2npu.catalog.rules import Catalog, Row, Rule, Text, load_catalog_for
 from cuda2npu.messages import say
 from cuda2npu.rewrite.change import Applicability, Change, FileResult, Finding, Status, apply
 from cuda2npu.rewrite.formats.mention import RULE as MENTION
@@ -50,7 +50,7 @@ class TextFile:
     @cached_property
     def catalog(self) -> Catalog:
         """The rules."""
-        return load_catalog(self.settings.rules)
+        return load_catalog_for(self.settings.target, self.settings.rules)
 
     @cached_property
     def _has_comments(self) -> bool:
