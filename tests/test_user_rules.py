@@ -145,6 +145,16 @@ def test_a_name_without_counterpart_is_reported_with_its_rule(tmp_path, write, c
     assert "a.py:2:5: ACME001" in ran.out
 
 
+def test_an_argument_that_is_no_more_is_reported_with_its_rule(tmp_path, write, cli):
+    rules = RULE.replace('{ to = "corp.npu.move" }', '{ to = "corp.npu.move", lacks = ["sync"] }')
+    folder = write(tmp_path, {"my.toml": rules, "a.py": "import corp.gpu as g\ng.move(x, sync=True)\n"})
+    ran = cli("check", folder / "a.py", "--rules", folder / "my.toml", "--select", "ACME")
+    (found,) = [line for line in ran.out.splitlines() if ":2:1:" in line]
+    assert "ACME001" in found
+    assert "doesn't take this argument: sync=True" in found
+    assert "g.move(x, sync=True)" in found
+
+
 def test_notebooks_are_looked_at_though_no_cuda_word_stands_in_them(tmp_path, write, cli):
     cell = {"cell_type": "code", "source": "from corp.gpu import move\nmove(x)"}
     notebook = json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
@@ -281,6 +291,24 @@ def test_faults_name_the_file_the_rule_and_the_key(tmp_path, write, cli, old, ne
     assert (ran.code, ran.out, len(ran.err.splitlines())) == (2, "", 1)
     assert ran.err.startswith(f"cuda2npu: rules: {folder / 'my.toml'}: ")
     assert fault in ran.err
+
+
+@pytest.mark.parametrize(
+    ("row", "fault"),
+    [
+        *(
+            (f"corp.fit({argument})", "for the codemod call, write a call, as corp.fit, or an argument with")
+            for argument in ("nvlink", "nvlink=", "nvlink=*", "1:nvlink=*")
+        ),
+        ("corp.fit(comm=!)", "to is missing"),
+    ],
+)
+def test_an_argument_of_a_call_needs_a_value(tmp_path, write, cli, row, fault):
+    head = RULE.partition("[rule.rows]")[0].replace('"symbol"', '"call"')
+    folder = write(tmp_path, {"my.toml": f'{head}[rule.rows]\n"{row}" = {{}}\n'})
+    ran = cli("rule", "--rules", folder / "my.toml", "--test")
+    assert ran.code == 2
+    assert f"row {row}: {fault}" in ran.err
 
 
 def test_two_rows_of_one_name_in_a_file(tmp_path, write, cli):
