@@ -350,3 +350,30 @@ def test_the_pages_explain_every_effort_and_state(page):
         assert f"| {name} |" in text
     for state in STATES:
         assert f"| `{state}` |" in text
+
+
+def test_the_commands_name_the_rule_file(tmp_path, write, cli):
+    rule = """
+[[rule]]
+code = "ACME001"
+name = "acme-pool"
+codemod = "symbol"
+applicability = "manual"
+severity = "blocker"
+summary = "our pool"
+why = "It has no NPUs."
+sources = ["wiki"]
+example = [{ reported = "import acme\\\\nacme.Pool()" }]
+[rule.rows]
+"acme.Pool" = {}
+"""
+    folder = write(tmp_path, {"my.toml": rule, "src/a.py": "import acme\nacme.Pool()\n"})
+    analyze = ("analyze", folder / "src", "--format", "json")
+    steps = json.loads(cli(*analyze, "--rules", folder / "my.toml").out)["next"]
+    assert steps[0]["command"] == f"cuda2npu rule ACME001 --rules {folder / 'my.toml'}"
+    assert f" --rules {folder / 'my.toml'} --diff" in steps[1]["command"]
+    # From pyproject.toml the other commands take it by themselves; `rule` doesn't know of that file.
+    write(folder, {"src/pyproject.toml": "[tool.cuda2npu]\nrules = ['../my.toml']\n"})
+    steps = json.loads(cli(*analyze).out)["next"]
+    assert "--rules" in steps[0]["command"]
+    assert "--rules" not in steps[1]["command"]

@@ -115,6 +115,11 @@ MESSAGES: Mapping[str, tuple[str, str]] = {
     # The explanation of a rule.
     "why": ("Why", "原因"),
     "advice": ("What to do", "处理方法"),
+    "rows": ("What it is about", "适用对象"),
+    "more_rows": (
+        "and {count} more; cuda2npu rule {code} --format json has them all",
+        "另有 {count} 项；完整列表见 cuda2npu rule {code} --format json",
+    ),
     "example": ("Examples", "示例"),
     "is_kept": ("kept as it is", "保持不变"),
     "is_reported": ("reported to a person", "提示人工处理"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from cuda2npu.messages import say
@@ -32,12 +32,21 @@ _IN_BRACKETS = re.compile(r"\s*[(（][^()（）]*[)）]$")  # what is only so in
 _LAST_NAME = re.compile(r"\w+$")
 
 
-def analysis(document: Json, inventory: Inventory, sources: Sequence[str], lang: str = "en") -> Json:
+def analysis(
+    document: Json,
+    inventory: Inventory,
+    sources: Sequence[str],
+    lang: str = "en",
+    rules: Sequence[str] = (),
+    origins: Mapping[str, str] | None = None,
+) -> Json:
     """Return the analysis as a document of its own, ready for :func:`json.dumps`.
 
     :param document: the report of a run over the repository that wrote nothing.
     :param sources: what the user named, for the commands that come next.
     :param lang: language of the texts; the report's own are in it already.
+    :param rules: further rule files that the user gave, which the commands need, too.
+    :param origins: code of a rule of the user's -> the file that it stands in.
     """
     entries = document["files"]
     every = [(entry["path"], finding) for entry in entries for finding in entry["findings"]]
@@ -76,7 +85,7 @@ def analysis(document: Json, inventory: Inventory, sources: Sequence[str], lang:
             ({**_file(python[path]), "effort": efforts[path]} for path in python if efforts[path] != "none"),
             key=_work,
         ),
-        "next": _next(document, sources, lang),
+        "next": _next(document, sources, lang, rules, origins or {}),
     }
 
 
@@ -238,14 +247,20 @@ def _work(file: Json) -> tuple[int, int, int, int, str]:
     return -effort, -file["blocker"], -file["manual"], -file["unsafe"], file["path"]
 
 
-def _next(document: Json, sources: Sequence[str], lang: str) -> list[Json]:
+def _next(
+    document: Json, sources: Sequence[str], lang: str, rules: Sequence[str], origins: Mapping[str, str]
+) -> list[Json]:
     """Return the commands that come next, each with what it is for."""
     target = document["target"]
     options = [f"--torch {target['torch']}"] if target["torch"] != DEFAULT_TORCH else []
     options += [f"--soc {target['soc']}"] if target["soc"] != DEFAULT_SOC else []
+    options += [f"--rules {shlex.quote(path)}" for path in rules]
     named = " ".join([*map(shlex.quote, sources), *options])
     blockers = Counter(rule for rule, severity in _severities(document) if severity == "blocker")
-    steps = [("step_rule", f"cuda2npu rule {code}") for code, _ in blockers.most_common(1)]
+    steps = []
+    for code, _ in blockers.most_common(1):
+        origin = f" --rules {shlex.quote(origins[code])}" if code in origins else ""
+        steps.append(("step_rule", f"cuda2npu rule {code}{origin}"))
     if document["summary"]["sites"]:
         steps += [
             ("step_diff", f"cuda2npu convert {named} --diff | less"),
