@@ -377,3 +377,17 @@ example = [{ reported = "import acme\\\\nacme.Pool()" }]
     steps = json.loads(cli(*analyze).out)["next"]
     assert "--rules" in steps[0]["command"]
     assert "--rules" not in steps[1]["command"]
+
+
+def test_it_says_what_convert_counts_beside(tmp_path, write, cli):
+    script = "export CUDA_VISIBLE_DEVICES=0\necho cuda here\n"
+    write(tmp_path / "src", {"k.cu": "__global__ void k() {}\n", "run.sh": script, "a.py": LOOK_AT})
+    cli("convert", tmp_path / "src", "--report", tmp_path / "report")
+    summary = json.loads((tmp_path / "report" / "report.json").read_text(encoding="utf-8"))["summary"]
+    document = json.loads(cli("analyze", tmp_path / "src", "--format", "json").out)
+    uses = document["uses"]
+    assert summary["sites"] == uses["total"] + uses["info"] + uses["mentions"] + uses["native"]
+    assert document["mentioned"] == ["run.sh"]
+    page = " ".join(cli("analyze", tmp_path / "src").out.split())
+    assert f"`convert` counts all together: {summary['sites']}." in page
+    assert "lines that mention CUDA and stay (NPU903), in run.sh" in page

@@ -63,7 +63,7 @@ def test_it_counts_everything():
         "CUDA uses found": "4",
         "rewritten, safe": "1",
         "unsafe, shown but not applied": "0",
-        "left to a person": "3",
+        "left to a person": "2",
         "won't run on the NPU": "1",
         "must be looked at": "1",
         "good to know": "1",
@@ -175,4 +175,6 @@ def test_one_line_for_each_place_sorted():
         "b.py:2:1: NPU302 must be looked at: this has no counterpart on an NPU: torch.cuda. Write it anew.",
     ]
     assert list(failures(report)) == ["a.py:1:1: failed: line 1: bad"]
-    assert summary_line(report) == "files: 3, to rewrite: 1, unsafe: 1, for you: 2, failed: 1"
+    assert (
+        summary_line(report) == "files: 3, to rewrite: 1, unsafe: 1, for you: 2, good to know: 0, failed: 1"
+    )

@@ -109,8 +109,9 @@ MESSAGES: Mapping[str, tuple[str, str]] = {
     "line_unsafe": ("{message} (unsafe: applied with --unsafe)", "{message}（需确认：用 --unsafe 应用）"),
     "failed_line": ("failed: {reason}", "失败：{reason}"),
     "checked": (
-        "files: {files}, to rewrite: {rewritten}, unsafe: {offered}, for you: {person}, failed: {failed}",
-        "文件：{files}，可改写：{rewritten}，需确认：{offered}，需人工处理：{person}，失败：{failed}",
+        "files: {files}, to rewrite: {rewritten}, unsafe: {offered}, for you: {person},"
+        " good to know: {info}, failed: {failed}",
+        "文件：{files}，可改写：{rewritten}，需确认：{offered}，需人工处理：{person}，仅供参考：{info}，失败：{failed}",
     ),
     # The explanation of a rule.
     "why": ("Why", "原因"),
@@ -176,10 +177,6 @@ MESSAGES: Mapping[str, tuple[str, str]] = {
         "Python files that use an NPU already: {npu_files}.",
         "已经用到 NPU 的 Python 文件：{npu_files}。",
     ),
-    "analysis_mentions": (
-        "Other files that mention CUDA and aren't converted: {count}; they are listed below.",
-        "提到 CUDA 但不会被转换的其他文件：{count}；列在下面。",
-    ),
     "analysis_left_out": (
         "Failed: {failed}, skipped: {skipped}; what is in them isn't counted.",
         "失败：{failed}，跳过：{skipped}；其内容未计入。",
@@ -192,6 +189,16 @@ MESSAGES: Mapping[str, tuple[str, str]] = {
     "analysis_aside": (
         "Good to know: {info}. CUDA words kept on purpose: {kept}.",
         "仅供参考：{info}。有意保留的 CUDA 字样：{kept}。",
+    ),
+    "analysis_apart": (
+        "Not among these places: in CUDA sources {native}, lines outside of Python that mention CUDA and stay,"
+        " in {mentions} files. `convert` counts all together: {every}.",
+        "以上位置不含：CUDA 源文件中的 {native} 处；{mentions} 个非 Python 文件中提到 CUDA 且保持原样的行。"
+        "convert 把它们一并计入，共 {every} 处。",
+    ),
+    "analysis_mentioned": (
+        "To look at there, too: lines that mention CUDA and stay (NPU903), in {files}.",
+        "其中还需检查提到 CUDA 且保持原样的行（NPU903）：{files}。",
     ),
     "analysis_no_uses": ("No CUDA use was found.", "未发现 CUDA 用法。"),
     "analysis_effort": ("Python files by effort", "按工作量划分的 Python 文件"),

@@ -53,7 +53,8 @@ def analysis(
     # CUDA sources, and files that merely mention CUDA, are counted apart: each is one finding as a whole.
     others = [place for place in every if place[0] not in inventory.native]
     findings = [place for place in others if not _is_mention(*place, inventory)]
-    mentions = len(others) - len(findings)
+    mentioned = [path for path, finding in others if _is_mention(path, finding, inventory)]
+    native = len(every) - len(others)
     offered = [(entry["path"], change) for entry in entries for change in entry["changes"]]
     python = {entry["path"]: entry for entry in entries if entry["path"] in inventory.python}
     efforts = {path: _effort(python.get(path)) for path in inventory.python}
@@ -62,7 +63,7 @@ def analysis(
         "tool": document["tool"],
         "target": document["target"],
         "totals": _totals(document, inventory, efforts),
-        "uses": _uses(document["summary"], [finding for _, finding in findings], mentions),
+        "uses": _uses(document["summary"], [finding for _, finding in findings], len(mentioned), native),
         "failed": [{key: e[key] for key in ("path", "error")} for e in entries if e["status"] == "failed"],
         "blockers": _groups((path, f) for path, f in findings if f["severity"] == "blocker"),
         "person": _groups((path, f) for path, f in findings if f["severity"] == "manual"),
@@ -76,6 +77,7 @@ def analysis(
             ],
             "findings": _groups((path, f) for path, f in every if f["rule"].startswith(NATIVE)),
         },
+        "mentioned": sorted(set(mentioned)),
         "configuration": [
             _file(entry)
             for entry in sorted(entries, key=lambda entry: str(entry["path"]))
@@ -130,8 +132,8 @@ def _is_mention(path: str, finding: Json, inventory: Inventory) -> bool:
     return finding["rule"] == MENTION and path not in inventory.python
 
 
-def _uses(summary: Json, findings: Sequence[Json], mentions: int) -> Json:
-    """Count what needs a change; what is good to know, and what is kept, stands beside it."""
+def _uses(summary: Json, findings: Sequence[Json], mentions: int, native: int) -> Json:
+    """Count what needs a change; beside it what ``convert`` counts with that, and what is kept."""
     safe, unsafe = summary["safe"], summary["unsafe"] + summary["offered"]
     severity = Counter(finding["severity"] for finding in findings)
     total = safe + unsafe + severity["manual"] + severity["blocker"]
@@ -145,6 +147,7 @@ def _uses(summary: Json, findings: Sequence[Json], mentions: int) -> Json:
         "info": severity["info"],
         "kept": summary["kept"],
         "mentions": mentions,
+        "native": native,
     }
 
 

@@ -39,8 +39,9 @@ def failures(document: Json, lang: str = "en") -> Iterator[str]:
 def summary_line(document: Json, lang: str = "en") -> str:
     """Return the whole report in one line of numbers."""
     total = document["summary"]
-    person = sum(total["severity"].values())
-    return say("checked", lang, **{**total, "person": person})
+    severity = total["severity"]
+    person = severity["blocker"] + severity["manual"]
+    return say("checked", lang, **{**total, "person": person, "info": severity["info"]})
 
 
 def _text(place: Json, lang: str) -> str:

@@ -55,6 +55,7 @@ class _Summary:
     def numbers(self, document: Json, written: bool) -> None:
         """Print what was counted."""
         total, lang = document["summary"], self.lang
+        severity = total["severity"]
         title = say("title", lang, version=document["tool"]["version"], **document["target"])
         self.page.line(title, style="bold")
         rows = [
@@ -66,8 +67,10 @@ class _Summary:
             ("  ", "safe" if written else "would_safe", total["safe"], ""),
             ("  ", "unsafe" if written else "would_unsafe", total["unsafe"], ""),
             ("  ", "offered", total["offered"], "offered_hint"),
-            ("  ", "person", sum(total["severity"].values()), ""),
-            *(("    ", severity, count, "") for severity, count in total["severity"].items()),
+            ("  ", "person", severity["blocker"] + severity["manual"], ""),
+            ("    ", "blocker", severity["blocker"], ""),
+            ("    ", "manual", severity["manual"], ""),
+            ("  ", "info", severity["info"], ""),
             ("", "kept", total["kept"], ""),
         ]
         labels = pad([indent + say(key, lang) for indent, key, _, _ in rows])
