@@ -191,8 +191,8 @@ MESSAGES: Mapping[str, tuple[str, str]] = {
         "仅供参考：{info}。有意保留的 CUDA 字样：{kept}。",
     ),
     "analysis_apart": (
-        "Not among these places: in CUDA sources {native}, lines outside of Python that mention CUDA and stay,"
-        " in {mentions} files. `convert` counts all together: {every}.",
+        "Not among these places: in CUDA sources {native}, lines outside of Python that mention CUDA and"
+        " stay, in {mentions} files. `convert` counts all together: {every}.",
         "以上位置不含：CUDA 源文件中的 {native} 处；{mentions} 个非 Python 文件中提到 CUDA 且保持原样的行。"
         "convert 把它们一并计入，共 {every} 处。",
     ),
