@@ -365,6 +365,16 @@ def test_where_a_row_is_not_about_the_chip_ours_holds(tmp_path, write, cli):
     assert "corp.npu.sync" in cli(*check, "--soc", "ascend310p").out
 
 
+def test_the_rule_file_itself_is_no_use_of_cuda(tmp_path, write, cli):
+    text = RULE + '"corp.device" = { to = "corp.cuda" }\n'
+    pyproject = "[tool.cuda2npu]\nrules = ['tools/my.toml']\n"
+    folder = write(tmp_path, {"tools/my.toml": text, "pyproject.toml": pyproject, "a.py": "x = 1\n"})
+    assert (cli("check", folder).out, cli("check", folder).code) == ("", 0)
+    write(tmp_path, {"pyproject.toml": ""})
+    assert "NPU903" in cli("check", folder).out
+    assert cli("check", folder, "--rules", folder / "tools" / "my.toml").code == 0
+
+
 def test_a_file_that_is_not_there(cli):
     ran = cli("rule", "--rules", "missing.toml")
     assert (ran.code, len(ran.err.splitlines())) == (2, 1)

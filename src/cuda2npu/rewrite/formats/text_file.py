@@ -175,13 +175,17 @@ class TextFile:
         return sorted(applied, key=lambda change: (change.start, change.end))
 
     def _rest(self) -> str:
-        """Return the text without comments and what has been dealt with: only the rest is mentioned."""
+        """Return the text without comments and what has been dealt with: only the rest is mentioned.
+
+        A line with a finding is named already, so that a mention would say less about it a second time.
+        """
+        named = {self.text.rfind("\n", 0, finding.start) + 1 for finding in self.findings}
         out = list(self.text)
         for start, end in self.dealt_with:
             out[start:end] = " " * (end - start)
         at, lines = 0, []
         for line in "".join(out).splitlines(keepends=True):
-            settled = _COMMENT.match(line) or self._is_suppressed(MENTION, at)
+            settled = _COMMENT.match(line) or at in named or self._is_suppressed(MENTION, at)
             lines.append(blank(line) if settled else _without_comment(line))
             at += len(line)
         return "".join(lines)
