@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import io
+import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -178,3 +180,40 @@ def test_one_line_for_each_place_sorted():
     assert (
         summary_line(report) == "files: 3, to rewrite: 1, unsafe: 1, for you: 2, good to know: 0, failed: 1"
     )
+
+
+def test_insertions_and_removals_read_well():
+    added = replace(SAFE, end=SAFE.start, before="", after=",\n    type=lambda name: name")
+    removed = replace(SAFE, after="")
+    shown = list(lines(document(file("a.py", changes=(added,)), file("b.py", changes=(removed,)))))
+    assert shown[0].endswith(": inserts type=lambda name: name")
+    assert shown[1].endswith(": removes torch.cuda")
+
+
+def test_advice_of_several_lines_stays_on_one():
+    found = replace(finding(Severity.MANUAL), advice="First.\n- a\n- b")
+    (line,) = lines(document(file("a.py", found)))
+    assert line.endswith(". First. - a - b")
+
+
+def test_a_change_that_serves_another_one_says_so(tmp_path, write, cli):
+    write(tmp_path, {"a.py": "import torch\ntorch.cuda.is_available()\n"})
+    changes = json.loads(cli("check", tmp_path, "--format", "json").out)["files"][0]["changes"]
+    assert [change.get("site", True) for change in changes] == [False, True]
+
+
+def test_a_chain_over_several_lines_is_one_change(tmp_path, write, cli):
+    source = "import torch\nx = (torch.  # a\n  cuda.  # b\n  nvtx.range_push('x'))\n"
+    write(tmp_path, {"a.py": source})
+    assert json.loads(cli("check", tmp_path, "--format", "json").out)["summary"]["safe"] == 1
+
+
+def test_what_is_left_is_named_with_the_command_that_lists_it(tmp_path, write, cli):
+    cell = {"cell_type": "code", "source": "import torch\ntorch.cuda.cudart()\n"}
+    first = {"cell_type": "code", "source": "x = 1"}
+    notebook = {"cells": [first, cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+    source = "import torch\ntorch.cuda.cudart()\n"
+    write(tmp_path, {"my repo/a.py": source, "my repo/b.ipynb": json.dumps(notebook)})
+    ran = cli("convert", tmp_path / "my repo", "-o", tmp_path / "the copy")
+    assert f"`cuda2npu check '{tmp_path / 'the copy'}'`" in ran.out
+    assert "b.ipynb:cell 1:2 NPU" in ran.out

@@ -67,7 +67,7 @@ MESSAGES: Mapping[str, tuple[str, str]] = {
     "would_safe": ("to rewrite, safe", "可改写（安全）"),
     "would_unsafe": ("to rewrite, unsafe", "可改写（需确认）"),
     "offered": ("unsafe, shown but not applied", "需确认，仅展示未应用"),
-    "offered_hint": ("see `cuda2npu check`, then use --unsafe", "用 cuda2npu check 查看，再用 --unsafe"),
+    "offered_hint": ("see `{check}`, then use --unsafe", "用 {check} 查看，再用 --unsafe"),
     "person": ("left to a person", "需人工处理"),
     "blocker": ("won't run on the NPU", "在 NPU 上无法运行"),
     "manual": ("must be looked at", "需要检查"),
@@ -91,8 +91,8 @@ MESSAGES: Mapping[str, tuple[str, str]] = {
         "用 --diff 查看改动；用 -o OUT 或 --in-place 写入。",
     ),
     "next_person": (
-        "do what `cuda2npu check` lists for you; `cuda2npu rule CODE` says why.",
-        "逐一处理需人工处理的位置：cuda2npu check 列出全部，cuda2npu rule 说明原因。",
+        "do what `{check}` lists for you; `cuda2npu rule CODE` says why.",
+        "逐一处理需人工处理的位置：{check} 列出全部，cuda2npu rule CODE 说明原因。",
     ),
     "next_read": (
         "read the changes, then run the program on the NPU and compare its results.",
@@ -105,6 +105,8 @@ MESSAGES: Mapping[str, tuple[str, str]] = {
     "next_nothing": ("nothing to do: no CUDA use was found.", "无需操作：未发现 CUDA 用法。"),
     # One line per place.
     "line_change": ("{message}: {before} -> {after}", "{message}：{before} -> {after}"),
+    "line_insert": ("{message}: inserts {after}", "{message}：插入 {after}"),
+    "line_remove": ("{message}: removes {before}", "{message}：删除 {before}"),
     "line_finding": ("{severity}: {message}: {token}", "{severity}：{message}：{token}"),
     "line_unsafe": ("{message} (unsafe: applied with --unsafe)", "{message}（需确认：用 --unsafe 应用）"),
     "failed_line": ("failed: {reason}", "失败：{reason}"),

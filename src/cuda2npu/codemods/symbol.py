@@ -187,11 +187,14 @@ class Symbol(Codemod):
             done = self.unit.replace(code, span, ".".join(new), at=part, npu=npu, note=note, group=group)
         else:  # comments or line breaks stand between the names: only the names themselves are replaced
             group = group or f"chain:{span.start}"
-            done = all(
-                self.unit.replace(code, self.spans[node], text, at=part, npu=npu, note=note, group=group)
-                for node, text in zip(nodes, new)
-                if node.value != text
-            )
+            done, site = True, True
+            for node, text in zip(nodes, new):
+                if done and node.value != text:
+                    at = self.spans[node]
+                    done = self.unit.replace(
+                        code, at, text, at=part, npu=npu, note=note, group=group, site=site
+                    )
+                    site = False  # the others are parts of the same change
         if done and is_in_house(mapping.to):
             self.in_house.import_beside(meaning.binding, mapping.to, code)
         return done

@@ -55,7 +55,7 @@ def analysis(
     findings = [place for place in others if not _is_mention(*place, inventory)]
     mentioned = [path for path, finding in others if _is_mention(path, finding, inventory)]
     native = len(every) - len(others)
-    offered = [(entry["path"], change) for entry in entries for change in entry["changes"]]
+    offered = [(entry["path"], c) for entry in entries for c in entry["changes"] if c.get("site", True)]
     python = {entry["path"]: entry for entry in entries if entry["path"] in inventory.python}
     efforts = {path: _effort(python.get(path)) for path in inventory.python}
     return {
@@ -239,7 +239,7 @@ def _file(entry: Json) -> Json:
     return {
         "path": entry["path"],
         "safe": changes.count("safe"),
-        "unsafe": changes.count("unsafe"),
+        "unsafe": sum(c["applicability"] == "unsafe" and c.get("site", True) for c in entry["changes"]),
         "manual": found.count("manual"),
         "blocker": found.count("blocker"),
     }

@@ -15,21 +15,30 @@ MOST_REASONS = 3
 
 
 def print_summary(
-    document: Json, page: Page, *, lang: str = "en", written: bool = True, places: Mapping[str, Path]
+    document: Json,
+    page: Page,
+    *,
+    lang: str = "en",
+    written: bool = True,
+    places: Mapping[str, Path],
+    check: str = "cuda2npu check",
 ) -> None:
     """Print the summary.
 
     :param written: whether the changes were written, or only would be.
     :param places: message key (``report_at`` …) -> path of what was left on disk.
+    :param check: the command that lists what is left.
     """
-    summary = _Summary(page, lang)
+    summary = _Summary(page, lang, check)
     summary.numbers(document, written)
     summary.people_first(document["files"])
     summary.without_result(document["files"], "failed")
     summary.without_result(document["files"], "skipped")
     for key, path in places.items():
         page.line(say(key, lang, path=path))
-    page.line(say("next", lang, what=say(_next(document["summary"], written), lang)), style="bold")
+    page.line(
+        say("next", lang, what=say(_next(document["summary"], written), lang, check=check)), style="bold"
+    )
 
 
 def _next(total: Json, written: bool) -> str:
@@ -48,9 +57,10 @@ def _next(total: Json, written: bool) -> str:
 class _Summary:
     """The parts of the summary, on one page, in one language."""
 
-    def __init__(self, page: Page, lang: str) -> None:
+    def __init__(self, page: Page, lang: str, check: str) -> None:
         self.page = page
         self.lang = lang
+        self.check = check
 
     def numbers(self, document: Json, written: bool) -> None:
         """Print what was counted."""
@@ -76,7 +86,7 @@ class _Summary:
         labels = pad([indent + say(key, lang) for indent, key, _, _ in rows])
         for label, (_, key, count, hint) in zip(labels, rows):
             if count or key not in ("unsafe", "would_unsafe", "skipped"):
-                after = f"  {say(hint, lang)}" if hint and count else ""
+                after = f"  {say(hint, lang, check=self.check)}" if hint and count else ""
                 self.page.line(f"{label} {count:6}{after}")
 
     def people_first(self, files: list[Json]) -> None:
@@ -99,9 +109,10 @@ class _Summary:
 
     def _reasons(self, entry: Json) -> None:
         findings = [finding for finding in entry["findings"] if finding["severity"] != "info"]
-        findings.sort(key=lambda finding: (finding["severity"] != "blocker", finding["line"]))
+        findings.sort(key=lambda found: (found["severity"] != "blocker", found.get("cell", 0), found["line"]))
         for finding in findings[:MOST_REASONS]:
-            where = f"{entry['path']}:{finding['line']}"
+            cell = f":cell {finding['cell']}" if "cell" in finding else ""
+            where = f"{entry['path']}{cell}:{finding['line']}"
             self.page.paragraph(f"{where} {finding['rule']} {finding['message']}", indent=4)
         if len(findings) > MOST_REASONS:
             self.page.line(say("more", self.lang, count=len(findings) - MOST_REASONS), indent=4)
