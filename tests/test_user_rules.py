@@ -462,6 +462,20 @@ def test_the_page_lists_every_codemod_and_every_key(page):
         for key in ("to", "keywords", "positional", "lacks", "unless", "torch_npu", "soc", "note", "state")
         if f"| `{key}` |" not in text
     ] == []
+    tables = ("[packages]", "[keys]", "[distributions]", "[notes]")
+    assert [table for table in tables if f"| `{table}` |" not in text] == []
+
+
+def test_keys_and_distributions_of_the_user_s(tmp_path, write, cli):
+    head = RULE.partition("[rule.rows]")[0].replace('"symbol"', '"package_import"').replace("safe", "manual")
+    tables = '[keys]\ndevice = ["place"]\n[distributions]\n"corp-fast*" = "corp_fast"\n'
+    note = '[notes]\nfast = { en = "Take corp-fast-npu." }\n'
+    rules = f'{tables}{note}{head}[rule.rows]\n"corp_fast" = {{ note = "fast" }}\n'
+    files = {"a.py": "import torch\n", "c.yaml": "place: cuda\n", "requirements.txt": "corp-fast-gpu==1\n"}
+    write(tmp_path, {"my.toml": rules, **files})
+    shown = cli("check", tmp_path, "--rules", tmp_path / "my.toml").out.splitlines()
+    assert any("c.yaml:1:8: NPU610" in line and "cuda -> npu" in line for line in shown)
+    assert any("requirements.txt:1:1:" in line and "Take corp-fast-npu." in line for line in shown)
 
 
 def test_every_codemod_that_users_may_name_has_a_rule_of_ours():
