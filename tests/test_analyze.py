@@ -391,3 +391,23 @@ def test_it_says_what_convert_counts_beside(tmp_path, write, cli):
     page = " ".join(cli("analyze", tmp_path / "src").out.split())
     assert f"`convert` counts all together: {summary['sites']}." in page
     assert "lines that mention CUDA and stay (NPU903), in run.sh" in page
+
+
+@pytest.mark.parametrize(
+    ("requirement", "version"),
+    [
+        ("torch==2.6.0+cu124", "2.6.0"),
+        ("torch==2.6.0", "2.6.0"),
+        ("torch==2.7.1+cu126", None),
+        ("torch>=2.1", None),
+        ("torchvision==2.6.0+cu124", None),
+        ("torch==1.13.1", None),
+    ],
+)
+def test_a_requirement_of_another_torch_is_named_with_the_option(tmp_path, write, cli, requirement, version):
+    write(tmp_path, {"requirements.txt": requirement + "\n", "a.py": "import torch\nx.cuda()\n"})
+    requires = json.loads(cli("analyze", tmp_path, "--format", "json").out)["requires"]
+    assert (requires["torch"] if requires else None) == version
+    for command in ("analyze", "convert"):
+        out = " ".join(cli(command, tmp_path).out.split())
+        assert ("to keep that version, use --torch" in out) is (version is not None)

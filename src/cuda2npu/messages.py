@@ -75,6 +75,10 @@ MESSAGES: Mapping[str, tuple[str, str]] = {
     "kept": ("kept on purpose", "有意保留"),
     "first": ("These files need a person first:", "请优先处理以下文件："),
     "counts": ("{blocker} won't run, {manual} to look at", "{blocker} 处无法运行，{manual} 处需检查"),
+    "other_torch": (
+        "{path} requires torch {version}: to keep that version, use --torch {version}.",
+        "{path} 要求 torch {version}：如需保留该版本，请使用 --torch {version}。",
+    ),
     "more": ("and {count} more", "另有 {count} 项"),
     "failed_files": ("These files failed and were left as they are:", "以下文件失败，保持原样："),
     "skipped_files": ("These files were skipped:", "以下文件已跳过："),

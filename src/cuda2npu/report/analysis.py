@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from cuda2npu.messages import say
 from cuda2npu.report.model import Json
+from cuda2npu.report.pinned import other_torch
 from cuda2npu.settings import DEFAULT_SOC, DEFAULT_TORCH
 
 if TYPE_CHECKING:
@@ -58,10 +59,12 @@ def analysis(
     offered = [(entry["path"], c) for entry in entries for c in entry["changes"] if c.get("site", True)]
     python = {entry["path"]: entry for entry in entries if entry["path"] in inventory.python}
     efforts = {path: _effort(python.get(path)) for path in inventory.python}
+    required = other_torch(document)
     return {
         "schema": SCHEMA,
         "tool": document["tool"],
         "target": document["target"],
+        "requires": dict(zip(("path", "torch"), required)) if required is not None else None,
         "totals": _totals(document, inventory, efforts),
         "uses": _uses(document["summary"], [finding for _, finding in findings], len(mentioned), native),
         "failed": [{key: e[key] for key in ("path", "error")} for e in entries if e["status"] == "failed"],

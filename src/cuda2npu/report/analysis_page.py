@@ -41,6 +41,9 @@ class _Page:
         document = self.document
         title = self.say("title", version=document["tool"]["version"], **document["target"])
         yield Heading(title, level=1)
+        required = document["requires"]
+        if required is not None:
+            yield Paragraph(self.say("other_torch", path=required["path"], version=required["torch"]))
         yield from self.totals(document["totals"], document["uses"])
         yield from self.failed(document["failed"])
         yield from self.groups("analysis_blockers", document["blockers"])

@@ -9,6 +9,7 @@ from pathlib import Path
 from cuda2npu.messages import say
 from cuda2npu.report.model import Json
 from cuda2npu.report.page import Page, pad
+from cuda2npu.report.pinned import other_torch
 
 MOST_FILES = 10
 MOST_REASONS = 3
@@ -31,6 +32,9 @@ def print_summary(
     """
     summary = _Summary(page, lang, check)
     summary.numbers(document, written)
+    required = other_torch(document)
+    if required is not None:
+        page.paragraph(say("other_torch", lang, path=required[0], version=required[1]))
     summary.people_first(document["files"])
     summary.without_result(document["files"], "failed")
     summary.without_result(document["files"], "skipped")
