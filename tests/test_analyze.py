@@ -252,7 +252,7 @@ def test_text_fits_the_terminal_and_writes_nothing(repository, cli, lang):
         "analysis_files",
         "analysis_next",
     ]
-    titles = [line.partition(" (")[0] for line in lines]
+    titles = [line.partition(" (")[0].partition("（")[0] for line in lines]
     places = [titles.index(say(section, lang)) for section in sections]
     assert places == sorted(places)
     assert any(line.strip() == "setup.py:4  CUDAExtension" for line in lines)

@@ -12,7 +12,7 @@ from cuda2npu import __version__
 from cuda2npu.messages import MESSAGES, say
 from cuda2npu.report.lines import failures, lines, summary_line
 from cuda2npu.report.model import Report
-from cuda2npu.report.page import Page
+from cuda2npu.report.page import Page, wrap
 from cuda2npu.report.summary import print_summary
 from cuda2npu.rewrite.change import Applicability, Change, FileResult, Finding, Kept, Severity, Status
 from cuda2npu.settings import Target
@@ -217,3 +217,17 @@ def test_what_is_left_is_named_with_the_command_that_lists_it(tmp_path, write, c
     ran = cli("convert", tmp_path / "my repo", "-o", tmp_path / "the copy")
     assert f"`cuda2npu check '{tmp_path / 'the copy'}'`" in ran.out
     assert "b.ipynb:cell 1:2 NPU" in ran.out
+
+
+def test_chinese_breaks_between_any_two_characters():
+    text = "以上仅由源代码得出，不能说明 NPU 上的精度（软件包）。"
+    assert wrap(text, 20) == ["以上仅由源代码得出，", "不能说明 NPU 上的精", "度（软件包）。"]
+    assert wrap("a /a/path/longer/than/that b", 8) == ["a", "/a/path/longer/than/that", "b"]
+    assert wrap("one\n\n    two three four", 13) == ["one", "", "    two three", "four"]
+
+
+@pytest.mark.parametrize(("lang", "stop"), [("en", ":"), ("zh", "：")])
+def test_a_full_stop_isn_t_followed_by_a_colon(lang, stop):
+    change = replace(SAFE, message="The value is a bool.")
+    (line,) = lines(document(file("a.py", changes=(change,))), lang)
+    assert f"bool{stop}" in line

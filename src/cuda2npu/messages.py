@@ -108,10 +108,13 @@ MESSAGES: Mapping[str, tuple[str, str]] = {
     ),
     "next_nothing": ("nothing to do: no CUDA use was found.", "无需操作：未发现 CUDA 用法。"),
     # One line per place.
+    "with_note": ("{message}: {note}", "{message}：{note}"),
+    "with_remark": ("{message} ({remark})", "{message}（{remark}）"),
     "line_change": ("{message}: {before} -> {after}", "{message}：{before} -> {after}"),
     "line_insert": ("{message}: inserts {after}", "{message}：插入 {after}"),
     "line_remove": ("{message}: removes {before}", "{message}：删除 {before}"),
     "line_finding": ("{severity}: {message}: {token}", "{severity}：{message}：{token}"),
+    "line_advice": ("{line}. {advice}", "{line}。{advice}"),
     "line_unsafe": ("{message} (unsafe: applied with --unsafe)", "{message}（需确认：用 --unsafe 应用）"),
     "failed_line": ("failed: {reason}", "失败：{reason}"),
     "checked": (
@@ -240,6 +243,7 @@ MESSAGES: Mapping[str, tuple[str, str]] = {
         "不在 cuda2npu 的表中，是否使用 CUDA 未知：",
     ),
     "state_works": ("Work as they are:", "可直接使用："),
+    "with_count": ("{title} ({count})", "{title}（{count}）"),
     "analysis_native": ("CUDA sources: {files} files, {lines} lines", "CUDA 源文件：{files} 个，{lines} 行"),
     "analysis_operators": ("Operators and dtypes at risk", "有风险的算子和数据类型"),
     "analysis_configuration": (

@@ -113,7 +113,7 @@ class _Page:
         if not groups:
             return
         places = sum(group["count"] for group in groups)
-        yield Heading(f"{self.say(title)} ({places})")
+        yield Heading(self.say("with_count", title=self.say(title), count=places))
         for group in groups[:MOST_GROUPS]:
             advice = [group["advice"]] if group["advice"] else []
             yield Item(f"{self.times(group)} {group['rule']} {group['message']}", advice, self.places(group))

@@ -45,11 +45,12 @@ def summary_line(document: Json, lang: str = "en") -> str:
 
 
 def _text(place: Json, lang: str) -> str:
-    message: str = place["message"]
+    message = str(place["message"]).rstrip(".。")  # a colon follows
     if "severity" in place:
         severity = say(place["severity"], lang)
         line = say("line_finding", lang, severity=severity, message=message, token=_short(place["token"]))
-        return f"{line}. {' '.join(place['advice'].split())}" if place["advice"] else line
+        advice = " ".join(place["advice"].split())
+        return say("line_advice", lang, line=line, advice=advice) if advice else line
     before, after = _short(place["before"]), _short(place["after"])
     key = "line_change" if before and after else "line_insert" if after else "line_remove"
     line = say(key, lang, message=message, before=before, after=after)

@@ -67,7 +67,7 @@ class TextFile:
             return
         message = self._say(rule.summary)
         if note is not None and self._say(note):
-            message = f"{message}: {self._say(note)}"
+            message = say("with_note", self.settings.lang, message=message, note=self._say(note))
         applied = rule.applicability is Applicability.SAFE or self.settings.unsafe
         self.changes.append(Change(code, rule.applicability, applied, start, end, before, after, message))
         self.dealt_with.append((start, end))
