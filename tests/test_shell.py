@@ -141,3 +141,11 @@ def test_other_encodings_are_only_mentioned():
 )
 def test_shell_scripts_are_known_by_name_or_first_line(path, data, shell):
     assert is_shell(path, data) is shell
+
+
+def test_a_line_with_a_finding_is_not_mentioned_besides(tmp_path, write, cli):
+    script = "export NCCL_DEBUG=${NCCL_DEBUG:-WARN}\ncp x nccl_log\n"
+    write(tmp_path, {"run.sh": script})
+    found = cli("check", tmp_path).out.splitlines()
+    assert [line.split()[1] for line in found] == ["NPU602", "NPU903"]
+    assert "stay as they are: 2:" in found[1]

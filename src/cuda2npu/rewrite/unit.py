@@ -10,6 +10,7 @@ import libcst as cst
 
 from cuda2npu.catalog.api import ApiTable
 from cuda2npu.catalog.rules import Catalog, Row, Rule, Text
+from cuda2npu.messages import say
 from cuda2npu.rewrite.change import Applicability, Change, Finding, Kept, Severity
 from cuda2npu.rewrite.flow import Flow
 from cuda2npu.rewrite.flow.topics import BACKEND, DEVICE
@@ -27,7 +28,7 @@ IMPORT = "NPU001"
 
 def is_in_house(name: str) -> bool:
     """Whether a dotted name lies outside of torch: only rules of users name such modules."""
-    return "." in name and name.partition(".")[0] not in ("torch", "torch_npu")
+    return name.partition(".")[0] not in ("", "torch", "torch_npu")
 
 
 @dataclass(frozen=True)
@@ -160,7 +161,7 @@ class Unit:
         applied = applicability is Applicability.SAFE or self.settings.unsafe
         message = self.say(rule.summary)
         if note is not None and self.say(note):
-            message = f"{message}: {self.say(note)}"
+            message = say("with_note", self.settings.lang, message=message, note=self.say(note))
         before = self.text[span.start : span.end]
         self.changes.append(
             Change(code, applicability, applied, span.start, span.end, before, after, message, group, site)
@@ -190,7 +191,9 @@ class Unit:
         if not self._is_on(rule, Span(start, end), at):
             return
         advice = self.say(note) if note is not None else ""
-        message = self.say(rule.summary) + (f" ({self.say(remark)})" if remark is not None else "")
+        message = self.say(rule.summary)
+        if remark is not None:
+            message = say("with_remark", self.settings.lang, message=message, remark=self.say(remark))
         self.findings.append(
             Finding(code, severity or rule.severity, start, end, message, advice or self.say(rule.advice))
         )

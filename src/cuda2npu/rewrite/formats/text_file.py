@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from cuda2npu.catalog.rules import Catalog, Row, Rule, Text, load_catalog
+from cuda2npu.catalog.rules import Catalog, Row, Rule, Text, load_catalog_for
 from cuda2npu.messages import say
 from cuda2npu.rewrite.change import Applicability, Change, FileResult, Finding, Status, apply
 from cuda2npu.rewrite.formats.mention import RULE as MENTION
@@ -50,7 +50,7 @@ class TextFile:
     @cached_property
     def catalog(self) -> Catalog:
         """The rules."""
-        return load_catalog(self.settings.rules)
+        return load_catalog_for(self.settings.target, self.settings.rules)
 
     @cached_property
     def _has_comments(self) -> bool:
@@ -67,7 +67,7 @@ class TextFile:
             return
         message = self._say(rule.summary)
         if note is not None and self._say(note):
-            message = f"{message}: {self._say(note)}"
+            message = say("with_note", self.settings.lang, message=message, note=self._say(note))
         applied = rule.applicability is Applicability.SAFE or self.settings.unsafe
         self.changes.append(Change(code, rule.applicability, applied, start, end, before, after, message))
         self.dealt_with.append((start, end))
@@ -175,13 +175,17 @@ class TextFile:
         return sorted(applied, key=lambda change: (change.start, change.end))
 
     def _rest(self) -> str:
-        """Return the text without comments and what has been dealt with: only the rest is mentioned."""
+        """Return the text without comments and what has been dealt with: only the rest is mentioned.
+
+        A line with a finding is named already, so that a mention would say less about it a second time.
+        """
+        named = {self.text.rfind("\n", 0, finding.start) + 1 for finding in self.findings}
         out = list(self.text)
         for start, end in self.dealt_with:
             out[start:end] = " " * (end - start)
         at, lines = 0, []
         for line in "".join(out).splitlines(keepends=True):
-            settled = _COMMENT.match(line) or self._is_suppressed(MENTION, at)
+            settled = _COMMENT.match(line) or at in named or self._is_suppressed(MENTION, at)
             lines.append(blank(line) if settled else _without_comment(line))
             at += len(line)
         return "".join(lines)
