@@ -71,6 +71,17 @@ inline at::Tensor& copy(at::Tensor& self, const at::Tensor& from, bool /*non_blo
 
 inline void record_stream(at::Tensor&, at::Stream) {}  // no memory is handed on between streams
 
+inline bool is_dense(const at::Tensor& tensor) {
+  return tensor.layout() == c10::kStrided && !tensor.is_nested() && (tensor.is_cpu() || is_npu(tensor));
+}
+
+// Whether `self.data = from` may be done. For a device that it doesn't know PyTorch says no, and
+// Module.to then makes new parameters, which breaks shared weights apart. torch_npu says yes between
+// a CPU tensor and an npu tensor.
+inline bool can_take_data_of(const at::Tensor& self, const at::Tensor& from) {
+  return self.key_set() == from.key_set() || (is_dense(self) && is_dense(from));
+}
+
 // Which kernel scaled_dot_product_attention takes: the CPU's choice, so that results are equal to
 // the last bit.
 inline int64_t choose_attention(const at::Tensor& query, const at::Tensor& key,
@@ -91,6 +102,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("_efficientzerotensor", &efficient_zero_tensor);
   m.impl("copy_", &copy);
   m.impl("record_stream", &record_stream);
+  m.impl("_has_compatible_shallow_copy_type", &can_take_data_of);
   m.impl("as_strided", &at::native::as_strided_tensorimpl);
   m.impl("view", &at::native::view);
   m.impl("unfold", &at::native::unfold);
