@@ -618,6 +618,21 @@ def test_compile_captures_and_notes_it_once() -> None:
     assert printed.count('backend="aot_eager" in place of "inductor"') == 1
 
 
+def test_compile_of_attention_equals_eager() -> None:
+    run(
+        """
+        def losses(model):
+            torch.manual_seed(0)
+            x = torch.randn(2, 5, 8, device="npu")
+            return [model(x).square().mean().item() for _ in range(2)]
+
+        torch.manual_seed(1)
+        layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True).npu()
+        assert losses(torch.compile(layer)) == losses(layer)
+        """
+    )
+
+
 def test_transfer_to_npu() -> None:
     run(
         """
