@@ -424,6 +424,22 @@ def test_checkpoints_copies_and_layers_on_two_cards() -> None:
     )
 
 
+def test_dropout_in_a_parallel_module_draws_the_same_in_each_run() -> None:
+    run(
+        """
+        torch.manual_seed(0)
+        layers = [layer for _ in range(9) for layer in (nn.Linear(8, 8), nn.Dropout())]
+        model = nn.DataParallel(nn.Sequential(*layers))
+        x = torch.randn(6, 8, device="npu")
+        results = []
+        for _ in range(8):
+            torch.manual_seed(1)
+            results.append(model.npu()(x))
+        assert all(torch.equal(result, results[0]) for result in results)
+        """
+    )
+
+
 def test_data_loaders_and_processes(tmp_path: Path) -> None:
     run_file(
         """
