@@ -149,6 +149,30 @@ print(nn.DataParallel(net, device_ids=[0])(y).shape, whole(y[:1].repeat(5, 1)).s
     ]
 
 
+def test_the_gradients_of_parts_are_summed_part_by_part(tmp_path):
+    code = """
+net = nn.Linear(1, 1, bias=False).cuda()
+twice = lambda module: nn.DataParallel(module, device_ids=[0, 1])
+
+class Both(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.net = net
+        self.seen = 0
+
+    def forward(self, y):
+        self.seen += 1
+        print(y.shape[0], torch.cuda.current_device(), self.net.weight.device)
+        return self.net(y) + self.net(y * 2**24)
+
+both = Both()
+twice(both)(torch.tensor([[1.0], [-1.0], [1.0]]).cuda()).sum().backward()
+print(both.seen, net.weight.grad.item())
+"""
+    # Each part alone: 1 - 1 + (1 - 1) * 2**24 and 1 + 2**24, which rounds to 2**24.
+    assert run(code, tmp_path).splitlines() == ["2 0 cuda:0", "1 1 cuda:1", "0 16777216.0"]
+
+
 def test_two_processes(tmp_path):
     (tmp_path / "train.py").write_text(
         """
@@ -161,11 +185,16 @@ from torch.nn.parallel import DistributedDataParallel
 dist.init_process_group("nccl")
 rank = dist.get_rank()
 torch.cuda.set_device(rank)
-net = DistributedDataParallel(torch.nn.Linear(2, 1).cuda(rank), device_ids=[rank])
+layers = torch.nn.Sequential(torch.nn.BatchNorm1d(2), torch.nn.Linear(2, 1))
+layers = torch.nn.SyncBatchNorm.convert_sync_batchnorm(layers).cuda(rank)
+net = DistributedDataParallel(layers, device_ids=[rank])
 t = torch.tensor([rank + 1.0]).cuda()
-dist.all_reduce(t)
-net(torch.ones(1, 2).cuda()).sum().backward()
-sys.stdout.write(f"{t.item()} {t.device}\\n")  # at once: two processes write
+pair = dist.new_group([0, 1], backend="nccl")
+dist.all_reduce(t, group=pair)
+net(torch.full((2, 2), float(rank)).cuda()).sum().backward()
+backends = dist.get_backend(), dist.get_backend(pair), dist.is_nccl_available()
+mean = layers[0].running_mean.tolist()  # a tenth of that over both processes
+sys.stdout.write(f"{t.item()} {t.device} {backends} {mean}\\n")  # at once: two processes write
 dist.destroy_process_group()
 """,
         encoding="utf-8",
@@ -174,4 +203,5 @@ dist.destroy_process_group()
     command += ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "train.py"]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300, env=environment)
-    assert sorted(ran.stdout.splitlines()) == ["3.0 cuda:0", "3.0 cuda:1"], ran.stderr
+    rest = "('nccl', 'nccl', True) [0.05000000074505806, 0.05000000074505806]"
+    assert sorted(ran.stdout.splitlines()) == [f"3.0 cuda:{rank} {rest}" for rank in (0, 1)], ran.stderr

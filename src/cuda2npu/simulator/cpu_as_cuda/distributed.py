@@ -2,48 +2,88 @@
 
 from __future__ import annotations
 
+import atexit
+import functools
+import weakref
 from typing import Any
 
 import torch
 from torch import nn
 
-from cuda2npu.simulator.cpu_as_cuda.data_parallel import DataParallel
+from cuda2npu.simulator import sync_batch_norm
+from cuda2npu.simulator.cpu_as_cuda import data_parallel
 
 
 def install() -> None:
-    """Map ``init_process_group``, DistributedDataParallel, SyncBatchNorm and DataParallel."""
-    parallel: Any = nn.parallel
-    data_parallel: Any = nn
-    data_parallel.DataParallel = parallel.DataParallel = parallel.data_parallel.DataParallel = DataParallel
+    """Map process groups, DistributedDataParallel, SyncBatchNorm and DataParallel."""
+    data_parallel.install()
     if not torch.distributed.is_available():
         return
-    _wrap_init_process_group()
+    _wrap_groups()
     _wrap_ddp()
-    # Its kernels are CUDA's own; with gloo, torch refuses it on the CPU.
-    keep = classmethod(lambda cls, module, process_group=None: module)
-    nn.SyncBatchNorm.convert_sync_batchnorm = keep
+    sync_batch_norm.apply()
 
 
-def _wrap_init_process_group() -> None:
+def _wrap_groups() -> None:
+    """Make groups with gloo, and let those that were asked for nccl say that they are nccl."""
     import torch.distributed as dist
 
-    init = dist.init_process_group
+    init, new_group, get_backend = dist.init_process_group, dist.new_group, dist.get_backend
+    nccl: weakref.WeakSet[Any] = weakref.WeakSet()
 
+    @functools.wraps(init)
     def init_process_group(backend: str | None = None, *args: Any, **kwargs: Any) -> None:
         kwargs.pop("device_id", None)
-        init("gloo" if backend and "nccl" in backend.lower() else backend, *args, **kwargs)
+        init(_gloo_for(backend), *args, **kwargs)
+        if backend == "nccl":
+            nccl.add(dist.group.WORLD)
 
-    dist.init_process_group = init_process_group
-    dist.distributed_c10d.init_process_group = init_process_group
+    @functools.wraps(new_group)
+    def new_group_on_cpu(
+        ranks: Any = None, timeout: Any = None, backend: str | None = None, *args: Any, **kwargs: Any
+    ) -> Any:
+        kwargs.pop("device_id", None)
+        group = new_group(ranks, timeout, _gloo_for(backend), *args, **kwargs)
+        inherited = backend is None and dist.group.WORLD in nccl
+        # A process that isn't in the group gets a mere number.
+        if isinstance(group, dist.ProcessGroup) and (backend == "nccl" or inherited):
+            nccl.add(group)
+        return group
+
+    @functools.wraps(get_backend)
+    def asked_backend(group: Any = None) -> Any:
+        found = get_backend(group)
+        return dist.Backend("nccl") if (group or dist.group.WORLD) in nccl else found
+
+    dist.init_process_group = dist.distributed_c10d.init_process_group = init_process_group
+    dist.new_group = dist.distributed_c10d.new_group = new_group_on_cpu
+    dist.get_backend = asked_backend  # torch's own modules ask distributed_c10d, and go on with the truth
+    dist.is_nccl_available = lambda: True
+
+
+def _gloo_for(backend: str | None) -> str | None:
+    return "gloo" if backend and "nccl" in backend.lower() else backend
 
 
 def _wrap_ddp() -> None:
+    """Let DistributedDataParallel take modules on "cuda", and close what it leaves open at the end."""
     ddp = nn.parallel.DistributedDataParallel
     init = ddp.__init__
+    made: weakref.WeakSet[Any] = weakref.WeakSet()
 
     def ddp_init(
         self: Any, module: nn.Module, device_ids: Any = None, output_device: Any = None, **kwargs: Any
     ) -> None:
         init(self, module, **kwargs)
+        made.add(self)
 
     ddp.__init__ = ddp_init
+    atexit.register(_close, made)
+
+
+def _close(made: weakref.WeakSet[Any]) -> None:
+    """Let go of all groups: gloo's threads may not outlive the interpreter, as they free tensors."""
+    for module in list(made):
+        module.reducer = module.logger = module.process_group = None
+    if torch.distributed.is_initialized():
+        torch.distributed.destroy_process_group()
