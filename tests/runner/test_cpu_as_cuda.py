@@ -11,7 +11,7 @@ import pytest
 
 pytest.importorskip("torch")
 
-PRELUDE = "import torch\nfrom torch import nn\nx = torch.ones(2, 3).cuda()\n"
+PRELUDE = "import copy\nimport torch\nfrom torch import nn\nx = torch.ones(2, 3).cuda()\n"
 
 
 def run(code: str, folder: Path) -> str:
@@ -41,6 +41,9 @@ def run(code: str, folder: Path) -> str:
         ("torch.cat([x, x]).is_cuda, torch.stack([x, x]).is_cuda", "True True"),
         ("x.split(1)[1].is_cuda, x.max(0).values.is_cuda", "True True"),
         ("nn.DataParallel(nn.Linear(3, 1)).cuda()(x).shape", "torch.Size([2, 1])"),
+        ("nn.Parameter(x).is_cuda, copy.deepcopy(nn.Linear(3, 1).cuda()).weight.is_cuda", "True True"),
+        ("x.record_stream(torch.cuda.current_stream())", "None"),
+        ("torch.cuda.nccl.version() > (2,), torch.cuda.profiler.start()", "True None"),
     ],
 )
 def test_answers(tmp_path, expression, value):
@@ -147,6 +150,82 @@ print(nn.DataParallel(net, device_ids=[0])(y).shape, whole(y[:1].repeat(5, 1)).s
         "True torch.Size([2, 3])",
         "torch.Size([4, 2]) torch.Size([5, 2])",
     ]
+
+
+def test_generators(tmp_path):
+    code = """
+seeded = torch.Generator(device="cuda").manual_seed(3)
+drawn = torch.randn(2, generator=seeded, device="cuda:1")
+print(seeded.device, torch.Generator("cuda:1").device, torch.Generator().device, drawn.device)
+print(torch.equal(drawn.cpu(), torch.randn(2, generator=torch.Generator().manual_seed(3))))
+print(isinstance(seeded, torch.Generator), isinstance(torch.default_generator, torch.Generator))
+print(len(torch.cuda.default_generators) == torch.cuda.device_count())
+"""
+    assert run(code, tmp_path).splitlines() == ["cuda:0 cuda:1 cpu cuda:1", "True", "True True", "True"]
+
+
+def test_programs_that_ask_about_autocast(tmp_path):
+    code = """
+def answers():
+    return torch.is_autocast_enabled(), torch.is_autocast_enabled("cuda"), torch.get_autocast_dtype("cuda")
+
+print(*answers())
+with torch.autocast("cuda", dtype=torch.bfloat16):
+    print(*answers())
+"""
+    assert run(code, tmp_path).splitlines() == ["False False torch.float16", "True True torch.bfloat16"]
+
+
+@pytest.mark.parametrize("reentrant", [False, True])
+def test_dropout_in_a_checkpoint(tmp_path, reentrant):
+    code = f"""
+from torch.utils.checkpoint import checkpoint
+torch.manual_seed(0)
+net = nn.Sequential(nn.Linear(3, 8), nn.Dropout(0.5), nn.ReLU()).cuda()
+
+def gradient(call):
+    torch.manual_seed(1)
+    y = x.clone().requires_grad_()
+    call(y).sum().backward()
+    return y.grad
+
+kept, computed = gradient(net), gradient(lambda y: checkpoint(net, y, use_reentrant={reentrant}))
+print(torch.equal(kept, computed))
+"""
+    assert run(code, tmp_path) == "True"
+
+
+def test_threads_and_backward_passes_find_the_device(tmp_path):
+    code = """
+import threading
+
+class Function(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, y):
+        return y * 2
+
+    @staticmethod
+    def backward(ctx, gradient):
+        print(torch.ones(1).cuda().is_cuda)
+        return gradient * 2
+
+thread = threading.Thread(target=lambda: print(torch.ones(1).cuda().device))
+thread.start()
+thread.join()
+Function.apply(x.requires_grad_()).sum().backward()
+"""
+    assert run(code, tmp_path).splitlines() == ["cuda:0", "True"]
+
+
+def test_compile_leaves_the_program_as_it_is(tmp_path):
+    code = """
+net = nn.Linear(3, 1).cuda()
+compiled = torch.compile(net, mode="max-autotune")
+double = torch.compile(fullgraph=True)(lambda y: y * 2)
+print(torch.equal(compiled(x), net(x)), compiled._orig_mod is net, double(x).is_cuda)
+print(sorted(compiled.state_dict()))
+"""
+    assert run(code, tmp_path).splitlines() == ["True True True", "['_orig_mod.bias', '_orig_mod.weight']"]
 
 
 def test_the_gradients_of_parts_are_summed_part_by_part(tmp_path):
