@@ -270,10 +270,13 @@ net = DistributedDataParallel(layers, device_ids=[rank])
 t = torch.tensor([rank + 1.0]).cuda()
 pair = dist.new_group([0, 1], backend="nccl")
 dist.all_reduce(t, group=pair)
+average = torch.tensor([rank + 2.0]).cuda()
+dist.all_reduce(average, op=dist.ReduceOp.AVG, async_op=True).wait()
 net(torch.full((2, 2), float(rank)).cuda()).sum().backward()
 backends = dist.get_backend(), dist.get_backend(pair), dist.is_nccl_available()
 mean = layers[0].running_mean.tolist()  # a tenth of that over both processes
-sys.stdout.write(f"{t.item()} {t.device} {backends} {mean}\\n")  # at once: two processes write
+# At once, as two processes write.
+sys.stdout.write(f"{t.item()} {average.item()} {t.device} {backends} {mean}\\n")
 dist.destroy_process_group()
 """,
         encoding="utf-8",
@@ -283,4 +286,4 @@ dist.destroy_process_group()
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300, env=environment)
     rest = "('nccl', 'nccl', True) [0.05000000074505806, 0.05000000074505806]"
-    assert sorted(ran.stdout.splitlines()) == [f"3.0 cuda:{rank} {rest}" for rank in (0, 1)], ran.stderr
+    assert sorted(ran.stdout.splitlines()) == [f"3.0 2.5 cuda:{rank} {rest}" for rank in (0, 1)], ran.stderr

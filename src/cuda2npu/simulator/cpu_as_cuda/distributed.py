@@ -20,6 +20,7 @@ def install() -> None:
     if not torch.distributed.is_available():
         return
     _wrap_groups()
+    _wrap_all_reduce()
     _wrap_ddp()
     sync_batch_norm.apply()
 
@@ -63,6 +64,36 @@ def _wrap_groups() -> None:
 
 def _gloo_for(backend: str | None) -> str | None:
     return "gloo" if backend and "nccl" in backend.lower() else backend
+
+
+def _wrap_all_reduce() -> None:
+    """Give it the average, which nccl has and gloo lacks."""
+    import torch.distributed as dist
+
+    plain = dist.all_reduce
+
+    @functools.wraps(plain)
+    def all_reduce(
+        tensor: torch.Tensor, op: Any = dist.ReduceOp.SUM, group: Any = None, async_op: bool = False
+    ) -> Any:
+        if op != dist.ReduceOp.AVG:
+            return plain(tensor, op, group, async_op)
+        plain(tensor, dist.ReduceOp.SUM, group)
+        size = dist.get_world_size(group)
+        tensor.div_(size) if tensor.is_floating_point() else tensor.floor_divide_(size)
+        return _finished(tensor) if async_op else None
+
+    dist.all_reduce = dist.distributed_c10d.all_reduce = all_reduce
+
+
+def _finished(tensor: torch.Tensor) -> Any:
+    """Return a handle of an operation that is done."""
+    from torch._C import _distributed_c10d
+
+    future: Any = torch.futures.Future()
+    future.set_result([tensor])
+    compiled: Any = _distributed_c10d
+    return compiled._create_work_from_future(future)
 
 
 def _wrap_ddp() -> None:
