@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import functools
+import time
 import weakref
 from typing import Any
 
@@ -12,6 +13,9 @@ from torch import nn
 
 from cuda2npu.simulator import sync_batch_norm
 from cuda2npu.simulator.cpu_as_cuda import data_parallel
+
+_SECONDS_TO_FREE = 0.1
+_parallel_modules: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
 def install() -> None:
@@ -36,6 +40,8 @@ def _wrap_groups() -> None:
     def init_process_group(backend: str | None = None, *args: Any, **kwargs: Any) -> None:
         kwargs.pop("device_id", None)
         init(_gloo_for(backend), *args, **kwargs)
+        atexit.unregister(_close)
+        atexit.register(_close)
         if backend == "nccl":
             nccl.add(dist.group.WORLD)
 
@@ -97,24 +103,26 @@ def _finished(tensor: torch.Tensor) -> Any:
 
 
 def _wrap_ddp() -> None:
-    """Let DistributedDataParallel take modules on "cuda", and close what it leaves open at the end."""
+    """Let DistributedDataParallel take modules on "cuda"."""
     ddp = nn.parallel.DistributedDataParallel
     init = ddp.__init__
-    made: weakref.WeakSet[Any] = weakref.WeakSet()
 
     def ddp_init(
         self: Any, module: nn.Module, device_ids: Any = None, output_device: Any = None, **kwargs: Any
     ) -> None:
         init(self, module, **kwargs)
-        made.add(self)
+        _parallel_modules.add(self)
 
     ddp.__init__ = ddp_init
-    atexit.register(_close, made)
 
 
-def _close(made: weakref.WeakSet[Any]) -> None:
-    """Let go of all groups: gloo's threads may not outlive the interpreter, as they free tensors."""
-    for module in list(made):
+def _close() -> None:
+    """Let go of all groups, and let gloo's threads free the last tensors.
+
+    They need the interpreter for that, and bring the process down where it has ended.
+    """
+    for module in list(_parallel_modules):
         module.reducer = module.logger = module.process_group = None
     if torch.distributed.is_initialized():
         torch.distributed.destroy_process_group()
+    time.sleep(_SECONDS_TO_FREE)  # a group may be held elsewhere, too
