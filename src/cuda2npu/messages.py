@@ -165,6 +165,10 @@ MESSAGES: Mapping[str, tuple[str, str]] = {
         "cuda2npu: no operator ran on the device: the script never used the NPU",
         "cuda2npu：没有任何算子在设备上运行：脚本没有使用 NPU",
     ),
+    "run_stopped": (
+        "cuda2npu: a signal ended the script before it could say what ran on the simulated NPU",
+        "cuda2npu：脚本被信号终止，未能统计在模拟 NPU 上运行的算子",
+    ),
     "run_counts": (
         "cuda2npu: simulated NPU: {operators} operators of {kinds} kinds,"
         " {devices} device(s), {processes} process(es), peak memory {peak} MB",
