@@ -341,10 +341,11 @@ def test_keys_of_ones_own(tmp_path):
 
 def test_a_configuration_alone_on_the_command_line(tmp_path, write, cli):
     write(tmp_path, {"config.yaml": "device: cuda\n", "Dockerfile": "FROM nvidia/cuda:12.1.0-base\n"})
-    ran = cli("convert", tmp_path / "config.yaml", "--diff", "--quiet")
+    ran = cli("convert", tmp_path / "config.yaml", "--diff", "--quiet", "--unsafe")
     assert "-device: cuda\n+device: npu\n" in ran.out
     ran = cli("check", tmp_path / "Dockerfile")
     assert (ran.code, "NPU620" in ran.out) == (1, True)
+    write(tmp_path, {"train.py": "import torch\n"})
     cli("convert", tmp_path, "--in-place")
     assert (tmp_path / "config.yaml").read_text() == "device: npu\n"
     again = cli("convert", tmp_path, "--diff", "--quiet")
@@ -471,10 +472,50 @@ def test_texts_for_other_programs_may_hold_braces():
     [
         ("name: base  # trained on cuda", False),
         ("name: 'a # cuda'", True),
-        ("name: \"it's\" # cuda", True),  # the quotes aren't told apart, so it is mentioned to be sure
+        ('name: "it\'s" # cuda', True),  # the quotes aren't told apart, so it is mentioned to be sure
         ("name: a#cuda", True),
     ],
 )
 def test_a_comment_behind_a_value_is_no_use_of_cuda(line: str, mentioned: bool) -> None:
     result = convert(f"{line}\n".encode(), "a.yaml", Settings())
     assert (result is not None) is mentioned
+
+
+# --- whose program reads it
+
+
+@pytest.mark.parametrize("text", ["device: cuda\n", "backend: nccl\n"])
+def test_without_a_program_for_torch_a_device_is_only_offered(text):
+    result = convert(text.encode(), "a.yaml", Settings(), uses_torch=False)
+    assert result is not None
+    assert [(change.applied, change.applicability.value) for change in result.changes] == [(False, "unsafe")]
+    result = convert(text.encode(), "a.yaml", Settings(unsafe=True), uses_torch=False)
+    assert result is not None and result.status is Status.CHANGED
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "follows"),
+    [
+        ("t.py", "import torch\n", True),
+        ("t.py", "from transformers import pipeline\n", True),
+        ("t.ipynb", '{"cells": [{"source": ["x = 1\\n", "import torch\\n"]}]}', True),
+        ("t.py", "import mxnet\n", False),
+        ("t.txt", "import torch\n", False),
+    ],
+)
+def test_the_device_follows_where_python_code_works_with_torch(tmp_path, write, cli, name, code, follows):
+    write(tmp_path, {"c.yaml": "device: cuda\n", name: code})
+    cli("convert", tmp_path, "--in-place")
+    assert (tmp_path / "c.yaml").read_text() == ("device: npu\n" if follows else "device: cuda\n")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "xgboost: {device: cuda}\n",
+        "lightgbm:\n  params:\n    device: cuda\n",
+        "engine: onnxruntime\ndevice: cuda\n",
+    ],
+)
+def test_the_device_of_another_library_stays(text):
+    assert changed(text) == text

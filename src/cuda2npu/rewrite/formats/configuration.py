@@ -27,6 +27,7 @@ NOT_READ = "NPU616"
 _DEVICES = re.compile(r"cuda(?::\d+)?(?:, ?cuda(?::\d+)?)*")
 _BACKEND = re.compile(r"nccl|(?:\w+:\w+,)*cuda:nccl(?:,\w+:\w+)*")
 _VARIABLE = re.compile(r"(?P<name>[A-Z][A-Z0-9_]*)(?:=(?P<value>.*))?", re.S)
+_WORDS_OF_CUDA = {"cuda", "nvidia"}  # packages, too, but in a configuration they are torch's devices
 _PACKAGE_FILES = ("pyproject.toml", "setup.cfg", "*environment*.y*ml", "conda*.y*ml")
 # The name of a model or a data set on a hub: NVIDIA made it, and it runs anywhere.
 _MODEL = re.compile(r"nvidia/[\w.-]+", re.I)
@@ -82,17 +83,18 @@ def is_concerned(data: bytes) -> bool:
     return _CONCERNED.search(data) is not None
 
 
-def convert(file: TextFile, kind: Format) -> FileResult | None:
+def convert(file: TextFile, kind: Format, uses_torch: bool = True) -> FileResult | None:
     """Convert a configuration; None if there is nothing to say.
 
-    The program that reads it is taken for one that works with torch: that is what is converted here.
+    :param uses_torch: whether the program that reads it works with torch. Where that isn't known, a
+        device or a backend may be another library's, which knows no "npu".
     """
     try:
         values = list(kind.values(file.text))
         outline = kind.outline(file.text)
     except (UnreadableError, RecursionError) as error:
         return file.unreadable(NOT_READ, str(error))
-    _Decisions(file, values).look()
+    _Decisions(file, values, uses_torch).look()
     if any(change.applied for change in file.changes) and not _is_faithful(file, kind, outline):
         file.changes.clear()
         file.dealt_with.clear()
@@ -146,12 +148,14 @@ class _Setting(NamedTuple):
 
 
 class _Decisions:
-    def __init__(self, file: TextFile, values: Sequence[Value]) -> None:
+    def __init__(self, file: TextFile, values: Sequence[Value], uses_torch: bool) -> None:
         self.file = file
         self.values = values
+        self.uses_torch = uses_torch
         self.patterns = file.catalog.keys
         self._known: dict[tuple[str, str], bool] = {}
         self._rows: dict[str, list[tuple[Rule, Row]]] = {}
+        self.foreign = {value.group for value in values if value.group and self.is_library(value.text)}
         self.is_infrastructure = self._matches_path(self.patterns["infrastructure"]) or self._is_kubernetes()
 
     def look(self) -> None:
@@ -175,7 +179,8 @@ class _Decisions:
             if len(wanted) > 1 or any(use.twice for use in uses):
                 self.file.report(LEFT, start, end)
             else:
-                self.file.replace(first.code, start, uses[0].text, first.after)
+                unsafe = first.code in (DEVICE, BACKEND) and not self.uses_torch
+                self.file.replace(first.code, start, uses[0].text, first.after, unsafe=unsafe)
 
     def wanted(self, value: Value) -> _Wanted | None:
         if not value.keys:
@@ -185,6 +190,8 @@ class _Decisions:
                 return _Wanted(rule.code, row.to)
         if self.is_infrastructure:
             return None
+        if value.group in self.foreign or any(self.is_library(key) for key in value.keys[:-1]):
+            return None  # xgboost: {device: cuda}; {engine: onnxruntime, device: cuda}
         if _DEVICES.fullmatch(value.text) and self.is_key(value, "device"):
             return _Wanted(DEVICE, value.text.replace("cuda", "npu"))
         if _BACKEND.fullmatch(value.text) and self.is_key(value, "backend"):
@@ -275,6 +282,10 @@ class _Decisions:
                 requirements.look_at_requirement(self.file, value.key_start, value.keys[-1])
 
     # Keys and paths
+
+    def is_library(self, word: str) -> bool:
+        """Whether a word names a library with devices of its own."""
+        return word.lower() in self.file.catalog.foreign - _WORDS_OF_CUDA
 
     def is_key(self, value: Value, kind: str) -> bool:
         return self.names(kind, value.keys[-1])

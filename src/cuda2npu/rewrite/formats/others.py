@@ -36,11 +36,12 @@ def may_concern(path: str) -> bool:
     return native.is_native(path) or may_mention_cuda(path)
 
 
-def convert(data: bytes, path: str, settings: Settings) -> FileResult | None:
+def convert(data: bytes, path: str, settings: Settings, uses_torch: bool = True) -> FileResult | None:
     """Convert the bytes of a file that isn't Python; None if there is nothing to say about it.
 
     :param data: the first :data:`MAX_SIZE` bytes, and one more where there are more.
     :param path: path relative to the tree that is converted, with forward slashes.
+    :param uses_torch: whether the Python code beside it works with torch.
     """
     if native.is_native(path):
         return native.convert(data, path, settings)
@@ -61,7 +62,7 @@ def convert(data: bytes, path: str, settings: Settings) -> FileResult | None:
         look_at(file)
         return file.result()
     assert kind is not None
-    return configuration.convert(file, kind)
+    return configuration.convert(file, kind, uses_torch)
 
 
 def _look_at(path: str) -> Callable[[TextFile], None] | None:

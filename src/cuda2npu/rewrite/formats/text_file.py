@@ -59,8 +59,20 @@ class TextFile:
 
     # What rules report to
 
-    def replace(self, code: str, start: int, before: str, after: str, *, note: Text | None = None) -> None:
-        """Replace ``before``, which stands at ``start``, under the rule ``code``."""
+    def replace(
+        self,
+        code: str,
+        start: int,
+        before: str,
+        after: str,
+        *,
+        note: Text | None = None,
+        unsafe: bool = False,
+    ) -> None:
+        """Replace ``before``, which stands at ``start``, under the rule ``code``.
+
+        :param unsafe: whether this very change rests on a guess, though the rule's others don't.
+        """
         rule = self.catalog.rules[code]
         end = start + len(before)
         if not self._is_wanted(rule, start, end):
@@ -68,8 +80,9 @@ class TextFile:
         message = self._say(rule.summary)
         if note is not None and self._say(note):
             message = f"{message}: {self._say(note)}"
-        applied = rule.applicability is Applicability.SAFE or self.settings.unsafe
-        self.changes.append(Change(code, rule.applicability, applied, start, end, before, after, message))
+        applicability = Applicability.UNSAFE if unsafe else rule.applicability
+        applied = applicability is Applicability.SAFE or self.settings.unsafe
+        self.changes.append(Change(code, applicability, applied, start, end, before, after, message))
         self.dealt_with.append((start, end))
 
     def report(
