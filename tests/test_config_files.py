@@ -490,7 +490,8 @@ def test_without_a_program_for_torch_a_device_is_only_offered(text):
     assert result is not None
     assert [(change.applied, change.applicability.value) for change in result.changes] == [(False, "unsafe")]
     result = convert(text.encode(), "a.yaml", Settings(unsafe=True), uses_torch=False)
-    assert result is not None and result.status is Status.CHANGED
+    assert result is not None
+    assert result.status is Status.CHANGED
 
 
 @pytest.mark.parametrize(
@@ -519,3 +520,12 @@ def test_the_device_follows_where_python_code_works_with_torch(tmp_path, write, 
 )
 def test_the_device_of_another_library_stays(text):
     assert changed(text) == text
+
+
+# --- words that are more than a device
+
+
+@pytest.mark.parametrize("item", ["device: cuda", "/device: cuda", "override /device: cuda"])
+def test_the_files_that_hydra_puts_together_keep_their_names(item):
+    text = f"defaults:\n  - _self_\n  - {item}\ntrain:\n  device: cuda\n"
+    assert changed(text) == text.replace("  device: cuda\n", "  device: npu\n")
