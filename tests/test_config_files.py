@@ -529,3 +529,41 @@ def test_the_device_of_another_library_stays(text):
 def test_the_files_that_hydra_puts_together_keep_their_names(item):
     text = f"defaults:\n  - _self_\n  - {item}\ntrain:\n  device: cuda\n"
     assert changed(text) == text.replace("  device: cuda\n", "  device: npu\n")
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("a.yaml", "device: cuda\nlr: {cuda: 0.1, cpu: 0.2}\n"),
+        ("a.yaml", "device: cuda:0\nlr:\n  'cuda': 0.1\n"),
+        ("a.yaml", "device: cuda\nallowed: {cuda: true, cpu: false}\n"),
+        ("a.yaml", "device: cuda\nlr: ${lrs.${device}}\n"),
+        ("a.yaml", "device: cuda\nextra: conf/${train.device}.yaml\n"),
+        ("a.yaml", "device: cuda\nprofiles: [{name: cuda}]\n"),
+        ("a.yaml", "backend: nccl\nnccl: {timeout: 5}\n"),
+        ("a.json", '{"device": "cuda", "lr": {"cuda":0.1}}'),
+        ("a.json", '{"device": "cuda", "schema": {"device": {"enum": ["cuda", "cpu"]}}}'),
+        ("a.toml", 'device = "cuda"\n[devices.cuda]\nlr = 0.1\n'),
+        ("a.toml", 'device = "cuda"\n[lr]\ncuda = 0.1\n'),
+        ("a.ini", "[a]\ndevice = cuda\n[cuda]\nlr = 1\n"),
+    ],
+)
+def test_a_device_that_names_something_else_too_is_reported(path, text):
+    result = run(text, path)
+    assert result.status is Status.UNCHANGED
+    assert "NPU615" in rules(result)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "device: cuda\ncuda: true\n",
+        "device: cuda\nuse_cuda: {x: 1}\n",
+        "device: cuda\nrun_name: ${device}-x\n",
+        "devices: [cuda, cpu]\n",
+        "{cuda: on, device: cuda}\n",
+    ],
+)
+def test_a_switch_called_cuda_is_no_name_of_a_device(text):
+    assert "NPU615" not in rules(run(text))
+    assert run(text).status is Status.CHANGED

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import cached_property
 from typing import NamedTuple
 
 from cuda2npu.catalog.rules import Row, Rule
@@ -32,6 +33,18 @@ _PACKAGE_FILES = ("pyproject.toml", "setup.cfg", "*environment*.y*ml", "conda*.y
 # The name of a model or a data set on a hub: NVIDIA made it, and it runs anywhere.
 _MODEL = re.compile(r"nvidia/[\w.-]+", re.I)
 _READS = re.compile(r"\$\{?$|\benv\.$")  # $NAME, ${NAME}, ${{ env.NAME }}
+# A device or a backend that is a key; cuda: true is a mere switch.
+_KEY = re.compile(
+    r"(?<![\w.:/-])[\"']?\b(?P<word>cuda|nccl)[\"']?[ \t]*(?::(?=\s|$)|(?<=[\"'\s]):|=)"
+    r"(?P<switch>[ \t]*[\"']?(?:true|false|yes|no|on|off|null|none|[01]\b(?!\.))\b)?",
+    re.I | re.M,
+)
+_KEY_CPU = re.compile(r"(?<![\w.-])cpu[\"']?[ \t]*[:=]")
+_SECTION = re.compile(
+    r"^[ \t]*\[{1,2}(?:[^\[\]\n]*\.)?[ \t]*[\"']?(?P<word>cuda|nccl)[\"']?[ \t]*(?:\.[^\[\]\n]*)?\]", re.M
+)
+_NAMES = ("name", "id", "key", "enum")
+_LOOKED_UP = re.compile(r"\$\{[^{}\n]*\$\{([\w.]+)\}|\$\{([\w.]+)\}\.(?:ya?ml|json|toml|cfg|ini|py)\b")
 # Without one of these words there is nothing to decide, and the file isn't parsed.
 _CONCERNED = re.compile(rb"cuda|nccl|nvidia|cudnn|nvtx|gpu|flash_attention|requires|dependencies", re.I)
 
@@ -176,11 +189,37 @@ class _Decisions:
             if wanted == {None}:
                 continue
             first = next(item for item in wanted if item is not None)
-            if len(wanted) > 1 or any(use.twice for use in uses):
+            is_device = first.code in (DEVICE, BACKEND)
+            if (
+                len(wanted) > 1
+                or any(use.twice for use in uses)
+                or (is_device and any(self.names_more(use) for use in uses))
+            ):
                 self.file.report(LEFT, start, end)
             else:
-                unsafe = first.code in (DEVICE, BACKEND) and not self.uses_torch
+                unsafe = is_device and not self.uses_torch
                 self.file.replace(first.code, start, uses[0].text, first.after, unsafe=unsafe)
+
+    def names_more(self, value: Value) -> bool:
+        """Whether a device or a backend is also the name of something else that the file has or leads to."""
+        word = "nccl" if "nccl" in value.text else "cuda"
+        return word in self.names_of_things or value.keys[-1] in self.inside_of_names
+
+    @cached_property
+    def names_of_things(self) -> frozenset[str]:
+        """The devices and backends that are keys, sections, names of items, or words of a schema."""
+        text = self.file.text
+        is_table = _KEY_CPU.search(text) is not None
+        found = {match["word"] for match in _KEY.finditer(text) if is_table or not match["switch"]}
+        found |= {match["word"] for match in _SECTION.finditer(text)}
+        found |= {value.text for value in self.values if value.keys and value.keys[-1] in _NAMES}
+        return frozenset(word.partition(":")[0] for word in found)
+
+    @cached_property
+    def inside_of_names(self) -> frozenset[str]:
+        """The keys whose values other values are looked up by, or files named after: ${lrs.${device}}."""
+        found = (match[1] or match[2] for match in _LOOKED_UP.finditer(self.file.text))
+        return frozenset(name.rpartition(".")[2] for name in found)
 
     def wanted(self, value: Value) -> _Wanted | None:
         if not value.keys:
