@@ -367,10 +367,10 @@ def test_data_above_the_limit_is_not_read(tmp_path, write, cli):
 # --- nothing else changes
 
 KEYS = st.sampled_from(
-    ["device", "run_name", "backend", "map_location", "cuda", "env", "dist-backend", "x y", "名"]
+    ["device", "run_name", "backend", "map_location", "use_cuda", "env", "dist-backend", "x y", "名"]
 )
 WORDS = st.sampled_from(
-    ["cuda", "cuda:0", "nccl", "cuda:0-x", "npu", "a: b", "#x", "it's", '"', "\\", "[", "中", "", " cuda"]
+    ["cuda", "cuda:0", "nccl", "cuda:0-x", "npu-x", "a: b", "#x", "it's", '"', "\\", "[", "中", "", " cuda"]
 )
 TREES = st.dictionaries(
     KEYS,
@@ -567,3 +567,36 @@ def test_a_device_that_names_something_else_too_is_reported(path, text):
 def test_a_switch_called_cuda_is_no_name_of_a_device(text):
     assert "NPU615" not in rules(run(text))
     assert run(text).status is Status.CHANGED
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "device_config: cuda\n",
+        "device_name: cuda\n",
+        "device_file: cuda\n",
+        "devices_dir: cuda\n",
+        "backend_config: nccl\n",
+        "distributed_backend_file: nccl\n",
+    ],
+)
+def test_what_only_begins_as_a_device_is_something_else(text):
+    assert changed(text) == text
+    assert rules(run(text)) == ["NPU903"]
+
+
+@pytest.mark.parametrize(
+    "key", ["deviceType", "teacher-device", "gen_devices", "device_map", "x.device", "DEVICE"]
+)
+def test_other_spellings_of_device(key):
+    assert changed(f"{key}: cuda\n") == f"{key}: npu\n"
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["docker/compose.gpu.yml", "docker-bake.json", "charts/app/values.yaml", "terraform.tfvars.json"],
+)
+def test_what_builds_and_deploys_is_no_configuration_of_the_program(path):
+    text = '{"device": "cuda"}'
+    assert changed(text, path) == text
+    assert rules(run(text, path)) == ["NPU903"]

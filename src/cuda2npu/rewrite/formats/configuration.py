@@ -31,6 +31,7 @@ _VARIABLE = re.compile(r"(?P<name>[A-Z][A-Z0-9_]*)(?:=(?P<value>.*))?", re.S)
 _WORDS_OF_CUDA = {"cuda", "nvidia"}  # packages, too, but in a configuration they are torch's devices
 _PACKAGE_FILES = ("pyproject.toml", "setup.cfg", "*environment*.y*ml", "conda*.y*ml")
 # The name of a model or a data set on a hub: NVIDIA made it, and it runs anywhere.
+_CAPITAL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _MODEL = re.compile(r"nvidia/[\w.-]+", re.I)
 _READS = re.compile(r"\$\{?$|\benv\.$")  # $NAME, ${NAME}, ${{ env.NAME }}
 # A device or a backend that is a key; cuda: true is a mere switch.
@@ -359,7 +360,7 @@ class _Decisions:
 
 
 def _plain(key: str) -> str:
-    return key.lower().lstrip("-").replace("-", "_").rpartition(".")[2]
+    return _CAPITAL.sub("_", key).lower().lstrip("-").replace("-", "_").rpartition(".")[2]
 
 
 def _package_kind(file_name: str, value: Value) -> str:
