@@ -600,3 +600,42 @@ def test_what_builds_and_deploys_is_no_configuration_of_the_program(path):
     text = '{"device": "cuda"}'
     assert changed(text, path) == text
     assert rules(run(text, path)) == ["NPU903"]
+
+
+# --- files that are only mentioned
+
+
+@pytest.mark.parametrize(
+    "path", ["results/a.json", "tests/golden/a.json", "eval_results/x/a.json", "wandb/run-1/files/a.json"]
+)
+def test_what_was_measured_on_cuda_stays(path):
+    text = '{"device": "cuda:0", "env": {"CUDA_VISIBLE_DEVICES": "0"}}'
+    result = run(text, path)
+    assert (result.status, rules(result)) == (Status.UNCHANGED, ["NPU903"])
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("a.yaml", "gpu: {device: cuda}\nascend: {device: 'npu:0'}\n"),
+        ("a.yaml", "device: cuda\nlr: {npu: 0.1}\n"),
+        ("a.yaml", "a: {backend: nccl}\nb: {backend: hccl}\n"),
+        ("a.yaml", "env: {CUDA_VISIBLE_DEVICES: '0', ASCEND_RT_VISIBLE_DEVICES: '1'}\n"),
+        ("a.json", '{"env": {"CUDA_VISIBLE_DEVICES": "0", "ASCEND_RT_VISIBLE_DEVICES": "1"}}'),
+        ("a.toml", '[env]\nCUDA_VISIBLE_DEVICES = "0"\nASCEND_RT_VISIBLE_DEVICES = 1\n'),
+        ("a.ini", "[env]\nCUDA_VISIBLE_DEVICES = 0\nASCEND_RT_VISIBLE_DEVICES = 1\n"),
+    ],
+)
+def test_a_configuration_that_has_values_for_the_npu_keeps_those_for_cuda(path, text):
+    result = run(text, path)
+    assert (result.status, rules(result)) == (Status.UNCHANGED, ["NPU903"])
+
+
+def test_a_comment_about_the_npu_is_no_value_for_it():
+    text = "device: cuda  # npu: set ASCEND_RT_VISIBLE_DEVICES\n"
+    assert changed(text) == text.replace("cuda", "npu")
+
+
+def test_packages_of_a_project_with_an_extra_for_the_npu_are_reported():
+    text = '[project.optional-dependencies]\nnpu = ["torch_npu"]\ngpu = ["flash-attn"]\n'
+    assert rules(run(text, "pyproject.toml")) == ["NPU630"]

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from cuda2npu.catalog.rules import Row, Rule
 from cuda2npu.rewrite.change import FileResult
 from cuda2npu.rewrite.formats import dockerfile, requirements
-from cuda2npu.rewrite.formats.text_file import TextFile
+from cuda2npu.rewrite.formats.text_file import TextFile, without_comments
 from cuda2npu.rewrite.formats.variables import Place, rename_variables
 
 DEVICE = "NPU610"
@@ -31,6 +31,9 @@ _VARIABLE = re.compile(r"(?P<name>[A-Z][A-Z0-9_]*)(?:=(?P<value>.*))?", re.S)
 _WORDS_OF_CUDA = {"cuda", "nvidia"}  # packages, too, but in a configuration they are torch's devices
 _PACKAGE_FILES = ("pyproject.toml", "setup.cfg", "*environment*.y*ml", "conda*.y*ml")
 # The name of a model or a data set on a hub: NVIDIA made it, and it runs anywhere.
+# A configuration with one of these has values for the NPU already, beside those for CUDA.
+_NPU = re.compile(r"npu(?::\d+)?|hccl|(?:\w+:\w+,)*npu:hccl(?:,\w+:\w+)*", re.I)
+_NPU_VARIABLE = re.compile(r"\b(?:ASCEND|HCCL)_[A-Z]")
 _CAPITAL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _MODEL = re.compile(r"nvidia/[\w.-]+", re.I)
 _READS = re.compile(r"\$\{?$|\benv\.$")  # $NAME, ${NAME}, ${{ env.NAME }}
@@ -172,10 +175,19 @@ class _Decisions:
         self.foreign = {value.group for value in values if value.group and self.is_library(value.text)}
         self.is_infrastructure = self._matches_path(self.patterns["infrastructure"]) or self._is_kubernetes()
 
+    @property
+    def knows_npu(self) -> bool:
+        """Whether the file has values for the NPU beside those for CUDA, which then stay."""
+        words = (_NPU.fullmatch(word) for value in self.values for word in (value.text, *value.keys[-1:]))
+        return any(words) or _NPU_VARIABLE.search(self.without_comments) is not None
+
     def look(self) -> None:
-        self.look_at_values()
+        if self._matches_path(self.patterns["recorded"]):
+            return
+        if not self.knows_npu:
+            self.look_at_values()
+            self.look_at_variables()
         self.look_at_settings()
-        self.look_at_variables()
         self.look_at_packages()
 
     # Values that change
@@ -209,7 +221,7 @@ class _Decisions:
     @cached_property
     def names_of_things(self) -> frozenset[str]:
         """The devices and backends that are keys, sections, names of items, or words of a schema."""
-        text = self.file.text
+        text = self.without_comments
         is_table = _KEY_CPU.search(text) is not None
         found = {match["word"] for match in _KEY.finditer(text) if is_table or not match["switch"]}
         found |= {match["word"] for match in _SECTION.finditer(text)}
@@ -277,9 +289,10 @@ class _Decisions:
     def _other_uses(self, name: str, known: set[int]) -> list[Place | None]:
         """Return where else the text reads a variable, and None for each use of another kind."""
         uses: list[Place | None] = []
+        code = self.without_comments
         for match in re.finditer(rf"\b{name}\b", self.file.text):
             line = self.file.text[self.file.text.rfind("\n", 0, match.start()) + 1 : match.start()]
-            if match.start() not in known and "#" not in line:
+            if match.start() not in known and code.startswith(name, match.start()):
                 uses.append(Place(name, match.start(), None) if _READS.search(line) else None)
         return uses
 
@@ -322,6 +335,10 @@ class _Decisions:
                 requirements.look_at_requirement(self.file, value.key_start, value.keys[-1])
 
     # Keys and paths
+
+    @cached_property
+    def without_comments(self) -> str:
+        return without_comments(self.file.text)
 
     def is_library(self, word: str) -> bool:
         """Whether a word names a library with devices of its own."""

@@ -193,11 +193,16 @@ class TextFile:
         for start, end in self.dealt_with:
             out[start:end] = " " * (end - start)
         at, lines = 0, []
-        for line in "".join(out).splitlines(keepends=True):
-            settled = _COMMENT.match(line) or self._is_suppressed(MENTION, at)
-            lines.append(blank(line) if settled else _without_comment(line))
+        for line in without_comments("".join(out)).splitlines(keepends=True):
+            lines.append(blank(line) if self._is_suppressed(MENTION, at) else line)
             at += len(line)
         return "".join(lines)
+
+
+def without_comments(text: str) -> str:
+    """Return a text with its comments blanked out: those of whole lines, and those behind something."""
+    lines = text.splitlines(keepends=True)
+    return "".join(blank(line) if _COMMENT.match(line) else _without_comment(line) for line in lines)
 
 
 def _without_comment(line: str) -> str:
