@@ -639,3 +639,27 @@ def test_a_comment_about_the_npu_is_no_value_for_it():
 def test_packages_of_a_project_with_an_extra_for_the_npu_are_reported():
     text = '[project.optional-dependencies]\nnpu = ["torch_npu"]\ngpu = ["flash-attn"]\n'
     assert rules(run(text, "pyproject.toml")) == ["NPU630"]
+
+
+# --- variables that other places share
+
+
+@pytest.mark.parametrize("before_name", ['echo "GPU #', "x='#'; export "])
+def test_a_hash_in_quotes_hides_no_use_of_a_variable(before_name):
+    text = f"env: {{CUDA_VISIBLE_DEVICES: '0'}}\nrun: |\n  {before_name}CUDA_VISIBLE_DEVICES=1\"\n"
+    result = run(text)
+    assert (result.status, "NPU615" in rules(result)) == (Status.UNCHANGED, True)
+
+
+@pytest.mark.parametrize(
+    ("text", "follows"),
+    [
+        ("a: &env {CUDA_VISIBLE_DEVICES: '0'}\nenv: *env\nparams: *env\n", False),
+        ("env: &e {CUDA_VISIBLE_DEVICES: '0'}\nparams: {<<: *e}\n", False),
+        ("a: &e {CUDA_VISIBLE_DEVICES: '0'}\nrun: {env: {<<: *e}}\n", True),
+        ("a: {env: &e {CUDA_VISIBLE_DEVICES: '0'}}\nb: {env: *e}\n", True),
+    ],
+)
+def test_a_variable_that_is_also_a_key_of_something_else_stays(text, follows):
+    result = run(text)
+    assert (result.status is Status.CHANGED, "NPU615" in rules(result)) == (follows, not follows)

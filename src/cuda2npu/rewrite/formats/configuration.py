@@ -280,7 +280,8 @@ class _Decisions:
             if name not in self.file.catalog.rows:
                 continue
             others = self._other_uses(name, {place.start for place in places})
-            if None in others and self.file.catalog.rows[name][1].to:
+            is_shared = None in others or any(place.start in self.shared_places for place in places)
+            if is_shared and self.file.catalog.rows[name][1].to:
                 for place in places:
                     self.file.report(LEFT, place.start, place.start + len(name))
             else:
@@ -295,6 +296,16 @@ class _Decisions:
             if match.start() not in known and code.startswith(name, match.start()):
                 uses.append(Place(name, match.start(), None) if _READS.search(line) else None)
         return uses
+
+    @cached_property
+    def shared_places(self) -> frozenset[int]:
+        """Where keys stand that an alias brings into a mapping that isn't one of variables."""
+        seen, shared = set(), set()
+        for value in self.values:
+            if value.key_start in seen and not self.names("environment", ("", *value.keys)[-2]):
+                shared.add(value.key_start)
+            seen.add(value.key_start)
+        return frozenset(shared - {-1})
 
     def variables(self) -> Iterator[Place]:
         """Yield the variables that maps, lists and name-value pairs below a key such as ``env`` set."""
