@@ -663,3 +663,11 @@ def test_a_hash_in_quotes_hides_no_use_of_a_variable(before_name):
 def test_a_variable_that_is_also_a_key_of_something_else_stays(text, follows):
     result = run(text)
     assert (result.status is Status.CHANGED, "NPU615" in rules(result)) == (follows, not follows)
+
+
+# --- odd contents
+
+
+def test_json_with_nan_follows():
+    text = '{"device": "cuda", "best": NaN, "least": -Infinity}'
+    assert changed(text, "a.json") == text.replace("cuda", "npu")
