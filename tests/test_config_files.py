@@ -671,3 +671,34 @@ def test_a_variable_that_is_also_a_key_of_something_else_stays(text, follows):
 def test_json_with_nan_follows():
     text = '{"device": "cuda", "best": NaN, "least": -Infinity}'
     assert changed(text, "a.json") == text.replace("cuda", "npu")
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("configs/environment.yaml", "device: cuda\nname: CartPole\n"),
+        ("configs/meta.yaml", "device: cuda\nshots: 5\n"),
+        ("conf/package_model.json", '{"device": "cuda"}'),
+        ("a.yaml", "apiVersion: 1\nkind: classifier\ndevice: cuda\n"),
+    ],
+)
+def test_names_of_packaging_files_may_be_those_of_the_program(path, text):
+    assert changed(text, path) == text.replace("cuda", "npu")
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("environment.yml", "dependencies: [python]\ndevice: cuda\n"),
+        ("env.yaml", "name: x\nchannels: [conda-forge]\ndependencies: [python]\ndevice: cuda\n"),
+        ("recipe/meta.yaml", "package: {name: x}\nbuild: {number: 0}\ndevice: cuda\n"),
+        ("pod.yaml", "apiVersion: batch/v1beta1\nkind: Job\ndevice: cuda\n"),
+    ],
+)
+def test_files_of_conda_and_kubernetes_are_known_by_what_they_say(path, text):
+    assert changed(text, path) == text
+
+
+def test_files_of_conda_may_have_any_name():
+    text = "channels: [nvidia]\ndependencies: [cudatoolkit=11.3, {pip: [flash-attn]}]\n"
+    assert rules(run("name: x\n" + text, "gpu_env.yml")) == ["NPU631", "NPU631", "NPU630"]

@@ -29,7 +29,7 @@ _DEVICES = re.compile(r"cuda(?::\d+)?(?:, ?cuda(?::\d+)?)*")
 _BACKEND = re.compile(r"nccl|(?:\w+:\w+,)*cuda:nccl(?:,\w+:\w+)*")
 _VARIABLE = re.compile(r"(?P<name>[A-Z][A-Z0-9_]*)(?:=(?P<value>.*))?", re.S)
 _WORDS_OF_CUDA = {"cuda", "nvidia"}  # packages, too, but in a configuration they are torch's devices
-_PACKAGE_FILES = ("pyproject.toml", "setup.cfg", "*environment*.y*ml", "conda*.y*ml")
+_YAML = (".yaml", ".yml")
 # The name of a model or a data set on a hub: NVIDIA made it, and it runs anywhere.
 # A configuration with one of these has values for the NPU already, beside those for CUDA.
 _NPU = re.compile(r"npu(?::\d+)?|hccl|(?:\w+:\w+,)*npu:hccl(?:,\w+:\w+)*", re.I)
@@ -173,7 +173,10 @@ class _Decisions:
         self._known: dict[tuple[str, str], bool] = {}
         self._rows: dict[str, list[tuple[Rule, Row]]] = {}
         self.foreign = {value.group for value in values if value.group and self.is_library(value.text)}
-        self.is_infrastructure = self._matches_path(self.patterns["infrastructure"]) or self._is_kubernetes()
+        self.top = {value.keys[0]: value.text for value in values if value.keys}
+        self.is_infrastructure = (
+            self._matches_path(self.patterns["infrastructure"]) or self._is_kubernetes() or self.is_conda
+        )
 
     @property
     def knows_npu(self) -> bool:
@@ -334,7 +337,7 @@ class _Decisions:
     def look_at_packages(self) -> None:
         """What pyproject.toml, setup.cfg and conda's environment.yml ask to install."""
         name = self.file.path.rpartition("/")[2].lower()
-        if not any(fnmatchcase(name, pattern) for pattern in _PACKAGE_FILES):
+        if name not in ("pyproject.toml", "setup.cfg") and not self.is_conda:
             return
         for value in self.values:
             kind = _package_kind(name, value)
@@ -383,8 +386,18 @@ class _Decisions:
         return any(fnmatchcase(tail, pattern) for tail in tails for pattern in patterns)
 
     def _is_kubernetes(self) -> bool:
-        top = {value.keys[0] for value in self.values if len(value.keys) == 1}
-        return {"apiVersion", "kind"} <= top
+        version, kind = self.top.get("apiVersion", ""), self.top.get("kind", "")
+        return re.fullmatch(r"(?:[\w.-]+/)?v\d\w*", version) is not None and kind[:1].isupper()
+
+    @property
+    def is_conda(self) -> bool:
+        """Whether it says what conda is to install or build: many an RL program has an environment.yaml."""
+        if not self.file.path.lower().endswith(_YAML):
+            return False
+        lists = "dependencies" in self.top and ("channels" in self.top or "name" in self.top)
+        is_named = "conda" in self.file.path.lower() or "environment" in self.file.path.lower()
+        installs = lists or (is_named and not {"dependencies", "channels"}.isdisjoint(self.top))
+        return installs or ("package" in self.top and not {"build", "requirements"}.isdisjoint(self.top))
 
 
 def _plain(key: str) -> str:
