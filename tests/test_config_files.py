@@ -6,6 +6,7 @@ import codecs
 import configparser
 import json
 import sys
+import time
 
 import pytest
 import yaml
@@ -702,3 +703,20 @@ def test_files_of_conda_and_kubernetes_are_known_by_what_they_say(path, text):
 def test_files_of_conda_may_have_any_name():
     text = "channels: [nvidia]\ndependencies: [cudatoolkit=11.3, {pip: [flash-attn]}]\n"
     assert rules(run("name: x\n" + text, "gpu_env.yml")) == ["NPU631", "NPU631", "NPU630"]
+
+
+# --- long lines
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("a.yaml", "# cuda2npu: ignore[NPU4]\n[" + "{device: cuda}, " * 20_000 + "]\n"),
+        ("a.ini", "[a]\nx = a" + " " * 200_000 + "cuda\ndevice = cuda\n"),
+        ("a.ini", "[a]\nx" + " " * 200_000 + "cuda = 1\n"),
+    ],
+)
+def test_a_long_line_takes_no_time(path, text):
+    began = time.process_time()
+    run(text, path)
+    assert time.process_time() - began < 30  # in square of the length it would be minutes

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Sequence
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -133,15 +134,26 @@ class TextFile:
         """Whether a comment on the line, or alone on the line above it, switches a rule off."""
         if not self._has_comments:
             return False
-        start = self.text.rfind("\n", 0, offset) + 1
-        above = self.text[self.text.rfind("\n", 0, max(start - 1, 0)) + 1 : start]
-        end = self.text.find("\n", offset)
-        line = self.text[start : end if end >= 0 else None]
-        comment = _IGNORE.search(line) or (_IGNORE.search(above) if _COMMENT.match(above) else None)
-        if comment is None:
-            return False
-        codes = [prefix.strip() for prefix in (comment[1] or "").split(",") if prefix.strip()]
-        return not codes or any(code.startswith(prefix) for prefix in codes)
+        codes = self._suppressions.get(bisect_right(self._line_starts, offset) - 1)
+        return codes is not None and (not codes or code.startswith(codes))
+
+    @cached_property
+    def _line_starts(self) -> Sequence[int]:
+        return [0, *(match.end() for match in re.finditer("\n", self.text))]
+
+    @cached_property
+    def _suppressions(self) -> Mapping[int, tuple[str, ...]]:
+        """What is switched off, by line: beginnings of codes, or none for all codes."""
+        found: dict[int, tuple[str, ...]] = {}
+        for number, line in enumerate(self.text.split("\n")):
+            comment = _IGNORE.search(line) if "cuda2npu:" in line else None
+            if comment is None:
+                continue
+            codes = tuple(prefix.strip() for prefix in (comment[1] or "").split(",") if prefix.strip())
+            found[number] = codes
+            if _COMMENT.match(line):
+                found.setdefault(number + 1, codes)
+        return found
 
     # What comes out
 
