@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from cuda2npu.rewrite.change import FileResult, Status, apply
 from cuda2npu.rewrite.formats import yaml_file
-from cuda2npu.rewrite.formats.others import convert
+from cuda2npu.rewrite.formats.others import convert, may_concern
 from cuda2npu.settings import Settings
 
 if sys.version_info >= (3, 11):
@@ -720,3 +720,61 @@ def test_a_long_line_takes_no_time(path, text):
     began = time.process_time()
     run(text, path)
     assert time.process_time() - began < 30  # in square of the length it would be minutes
+
+
+# --- other kinds of files
+
+SET = "export CUDA_VISIBLE_DEVICES=0\npython train.py\n"
+
+
+@pytest.mark.parametrize("path", ["run.zsh", "run.ksh", ".envrc", ".env.local", "a/.env.prod", "env.sample"])
+def test_what_is_written_as_for_bash_is_converted(path):
+    assert changed(SET, path) == SET.replace("CUDA_", "ASCEND_RT_")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("run.csh", "run.tcsh", "run.fish", "run.pbs", "run.lsf", "a.jsonc", "a.json5", "Jenkinsfile"),
+        *(
+            "justfile",
+            "Procfile",
+            "Pipfile",
+            "MLproject",
+            "a.service",
+            "a.tf",
+            "a.tfvars",
+            "a.gin",
+            "a.hocon",
+        ),
+        *(
+            "a.properties",
+            "values.yaml.j2",
+            "run.sh.jinja",
+            "a.tmpl",
+            "a.yaml.template",
+            "a.tpl",
+            "run.sh.in",
+        ),
+        *("a.cfg.in", "a.pyx", "a.pxd", "image.def"),
+    ],
+)
+def test_files_of_other_kinds_are_mentioned(path):
+    assert may_concern(path)
+    result = run(SET, path)
+    assert (result.status, rules(result)) == (Status.UNCHANGED, ["NPU903"])
+
+
+@pytest.mark.parametrize("path", ["a.jsonl", "a.txt", "a.md", "a.in", "a.xml", "a.csv", "env.py"])
+def test_data_and_prose_are_none_of_our_business(path):
+    assert not may_concern(path)
+
+
+def test_of_a_large_file_that_is_no_data_the_beginning_is_looked_through():
+    result = run("device: cuda\nx: " + "x" * (1 << 20), "big.yaml")
+    assert "first MiB" in result.findings[0].message
+    assert run('{"device": "cuda", "x": "' + "x" * (1 << 20), "big.json").findings == ()
+
+
+def test_the_reason_for_a_file_in_another_encoding_is_said():
+    assert "not UTF-8" in run("# 设备\ndevice: cuda\n".encode("gbk")).findings[0].message
