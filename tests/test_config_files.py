@@ -6,6 +6,7 @@ import codecs
 import configparser
 import json
 import sys
+import time
 
 import pytest
 import yaml
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 
 from cuda2npu.rewrite.change import FileResult, Status, apply
 from cuda2npu.rewrite.formats import yaml_file
-from cuda2npu.rewrite.formats.others import convert
+from cuda2npu.rewrite.formats.others import convert, may_concern
 from cuda2npu.settings import Settings
 
 if sys.version_info >= (3, 11):
@@ -341,10 +342,11 @@ def test_keys_of_ones_own(tmp_path):
 
 def test_a_configuration_alone_on_the_command_line(tmp_path, write, cli):
     write(tmp_path, {"config.yaml": "device: cuda\n", "Dockerfile": "FROM nvidia/cuda:12.1.0-base\n"})
-    ran = cli("convert", tmp_path / "config.yaml", "--diff", "--quiet")
+    ran = cli("convert", tmp_path / "config.yaml", "--diff", "--quiet", "--unsafe")
     assert "-device: cuda\n+device: npu\n" in ran.out
     ran = cli("check", tmp_path / "Dockerfile")
     assert (ran.code, "NPU620" in ran.out) == (1, True)
+    write(tmp_path, {"train.py": "import torch\n"})
     cli("convert", tmp_path, "--in-place")
     assert (tmp_path / "config.yaml").read_text() == "device: npu\n"
     again = cli("convert", tmp_path, "--diff", "--quiet")
@@ -366,10 +368,10 @@ def test_data_above_the_limit_is_not_read(tmp_path, write, cli):
 # --- nothing else changes
 
 KEYS = st.sampled_from(
-    ["device", "run_name", "backend", "map_location", "cuda", "env", "dist-backend", "x y", "名"]
+    ["device", "run_name", "backend", "map_location", "use_cuda", "env", "dist-backend", "x y", "名"]
 )
 WORDS = st.sampled_from(
-    ["cuda", "cuda:0", "nccl", "cuda:0-x", "npu", "a: b", "#x", "it's", '"', "\\", "[", "中", "", " cuda"]
+    ["cuda", "cuda:0", "nccl", "cuda:0-x", "npu-x", "a: b", "#x", "it's", '"', "\\", "[", "中", "", " cuda"]
 )
 TREES = st.dictionaries(
     KEYS,
@@ -478,3 +480,301 @@ def test_texts_for_other_programs_may_hold_braces():
 def test_a_comment_behind_a_value_is_no_use_of_cuda(line: str, mentioned: bool) -> None:
     result = convert(f"{line}\n".encode(), "a.yaml", Settings())
     assert (result is not None) is mentioned
+
+
+# --- whose program reads it
+
+
+@pytest.mark.parametrize("text", ["device: cuda\n", "backend: nccl\n"])
+def test_without_a_program_for_torch_a_device_is_only_offered(text):
+    result = convert(text.encode(), "a.yaml", Settings(), uses_torch=False)
+    assert result is not None
+    assert [(change.applied, change.applicability.value) for change in result.changes] == [(False, "unsafe")]
+    result = convert(text.encode(), "a.yaml", Settings(unsafe=True), uses_torch=False)
+    assert result is not None
+    assert result.status is Status.CHANGED
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "follows"),
+    [
+        ("t.py", "import torch\n", True),
+        ("t.py", "from transformers import pipeline\n", True),
+        ("t.ipynb", '{"cells": [{"source": ["x = 1\\n", "import torch\\n"]}]}', True),
+        ("t.py", "import mxnet\n", False),
+        ("t.txt", "import torch\n", False),
+    ],
+)
+def test_the_device_follows_where_python_code_works_with_torch(tmp_path, write, cli, name, code, follows):
+    write(tmp_path, {"c.yaml": "device: cuda\n", name: code})
+    cli("convert", tmp_path, "--in-place")
+    assert (tmp_path / "c.yaml").read_text() == ("device: npu\n" if follows else "device: cuda\n")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "xgboost: {device: cuda}\n",
+        "lightgbm:\n  params:\n    device: cuda\n",
+        "engine: onnxruntime\ndevice: cuda\n",
+    ],
+)
+def test_the_device_of_another_library_stays(text):
+    assert changed(text) == text
+
+
+# --- words that are more than a device
+
+
+@pytest.mark.parametrize("item", ["device: cuda", "/device: cuda", "override /device: cuda"])
+def test_the_files_that_hydra_puts_together_keep_their_names(item):
+    text = f"defaults:\n  - _self_\n  - {item}\ntrain:\n  device: cuda\n"
+    assert changed(text) == text.replace("  device: cuda\n", "  device: npu\n")
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("a.yaml", "device: cuda\nlr: {cuda: 0.1, cpu: 0.2}\n"),
+        ("a.yaml", "device: cuda:0\nlr:\n  'cuda': 0.1\n"),
+        ("a.yaml", "device: cuda\nallowed: {cuda: true, cpu: false}\n"),
+        ("a.yaml", "device: cuda\nlr: ${lrs.${device}}\n"),
+        ("a.yaml", "device: cuda\nextra: conf/${train.device}.yaml\n"),
+        ("a.yaml", "device: cuda\nprofiles: [{name: cuda}]\n"),
+        ("a.yaml", "backend: nccl\nnccl: {timeout: 5}\n"),
+        ("a.json", '{"device": "cuda", "lr": {"cuda":0.1}}'),
+        ("a.json", '{"device": "cuda", "schema": {"device": {"enum": ["cuda", "cpu"]}}}'),
+        ("a.toml", 'device = "cuda"\n[devices.cuda]\nlr = 0.1\n'),
+        ("a.toml", 'device = "cuda"\n[lr]\ncuda = 0.1\n'),
+        ("a.ini", "[a]\ndevice = cuda\n[cuda]\nlr = 1\n"),
+    ],
+)
+def test_a_device_that_names_something_else_too_is_reported(path, text):
+    result = run(text, path)
+    assert result.status is Status.UNCHANGED
+    assert "NPU615" in rules(result)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "device: cuda\ncuda: true\n",
+        "device: cuda\nuse_cuda: {x: 1}\n",
+        "device: cuda\nrun_name: ${device}-x\n",
+        "devices: [cuda, cpu]\n",
+        "{cuda: on, device: cuda}\n",
+    ],
+)
+def test_a_switch_called_cuda_is_no_name_of_a_device(text):
+    assert "NPU615" not in rules(run(text))
+    assert run(text).status is Status.CHANGED
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "device_config: cuda\n",
+        "device_name: cuda\n",
+        "device_file: cuda\n",
+        "devices_dir: cuda\n",
+        "backend_config: nccl\n",
+        "distributed_backend_file: nccl\n",
+    ],
+)
+def test_what_only_begins_as_a_device_is_something_else(text):
+    assert changed(text) == text
+    assert rules(run(text)) == ["NPU903"]
+
+
+@pytest.mark.parametrize(
+    "key", ["deviceType", "teacher-device", "gen_devices", "device_map", "x.device", "DEVICE"]
+)
+def test_other_spellings_of_device(key):
+    assert changed(f"{key}: cuda\n") == f"{key}: npu\n"
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["docker/compose.gpu.yml", "docker-bake.json", "charts/app/values.yaml", "terraform.tfvars.json"],
+)
+def test_what_builds_and_deploys_is_no_configuration_of_the_program(path):
+    text = '{"device": "cuda"}'
+    assert changed(text, path) == text
+    assert rules(run(text, path)) == ["NPU903"]
+
+
+# --- files that are only mentioned
+
+
+@pytest.mark.parametrize(
+    "path", ["results/a.json", "tests/golden/a.json", "eval_results/x/a.json", "wandb/run-1/files/a.json"]
+)
+def test_what_was_measured_on_cuda_stays(path):
+    text = '{"device": "cuda:0", "env": {"CUDA_VISIBLE_DEVICES": "0"}}'
+    result = run(text, path)
+    assert (result.status, rules(result)) == (Status.UNCHANGED, ["NPU903"])
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("a.yaml", "gpu: {device: cuda}\nascend: {device: 'npu:0'}\n"),
+        ("a.yaml", "device: cuda\nlr: {npu: 0.1}\n"),
+        ("a.yaml", "a: {backend: nccl}\nb: {backend: hccl}\n"),
+        ("a.yaml", "env: {CUDA_VISIBLE_DEVICES: '0', ASCEND_RT_VISIBLE_DEVICES: '1'}\n"),
+        ("a.json", '{"env": {"CUDA_VISIBLE_DEVICES": "0", "ASCEND_RT_VISIBLE_DEVICES": "1"}}'),
+        ("a.toml", '[env]\nCUDA_VISIBLE_DEVICES = "0"\nASCEND_RT_VISIBLE_DEVICES = 1\n'),
+        ("a.ini", "[env]\nCUDA_VISIBLE_DEVICES = 0\nASCEND_RT_VISIBLE_DEVICES = 1\n"),
+    ],
+)
+def test_a_configuration_that_has_values_for_the_npu_keeps_those_for_cuda(path, text):
+    result = run(text, path)
+    assert (result.status, rules(result)) == (Status.UNCHANGED, ["NPU903"])
+
+
+def test_a_comment_about_the_npu_is_no_value_for_it():
+    text = "device: cuda  # npu: set ASCEND_RT_VISIBLE_DEVICES\n"
+    assert changed(text) == text.replace("cuda", "npu")
+
+
+def test_packages_of_a_project_with_an_extra_for_the_npu_are_reported():
+    text = '[project.optional-dependencies]\nnpu = ["torch_npu"]\ngpu = ["flash-attn"]\n'
+    assert rules(run(text, "pyproject.toml")) == ["NPU630"]
+
+
+# --- variables that other places share
+
+
+@pytest.mark.parametrize("before_name", ['echo "GPU #', "x='#'; export "])
+def test_a_hash_in_quotes_hides_no_use_of_a_variable(before_name):
+    text = f"env: {{CUDA_VISIBLE_DEVICES: '0'}}\nrun: |\n  {before_name}CUDA_VISIBLE_DEVICES=1\"\n"
+    result = run(text)
+    assert (result.status, "NPU615" in rules(result)) == (Status.UNCHANGED, True)
+
+
+@pytest.mark.parametrize(
+    ("text", "follows"),
+    [
+        ("a: &env {CUDA_VISIBLE_DEVICES: '0'}\nenv: *env\nparams: *env\n", False),
+        ("env: &e {CUDA_VISIBLE_DEVICES: '0'}\nparams: {<<: *e}\n", False),
+        ("a: &e {CUDA_VISIBLE_DEVICES: '0'}\nrun: {env: {<<: *e}}\n", True),
+        ("a: {env: &e {CUDA_VISIBLE_DEVICES: '0'}}\nb: {env: *e}\n", True),
+    ],
+)
+def test_a_variable_that_is_also_a_key_of_something_else_stays(text, follows):
+    result = run(text)
+    assert (result.status is Status.CHANGED, "NPU615" in rules(result)) == (follows, not follows)
+
+
+# --- odd contents
+
+
+def test_json_with_nan_follows():
+    text = '{"device": "cuda", "best": NaN, "least": -Infinity}'
+    assert changed(text, "a.json") == text.replace("cuda", "npu")
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("configs/environment.yaml", "device: cuda\nname: CartPole\n"),
+        ("configs/meta.yaml", "device: cuda\nshots: 5\n"),
+        ("conf/package_model.json", '{"device": "cuda"}'),
+        ("a.yaml", "apiVersion: 1\nkind: classifier\ndevice: cuda\n"),
+    ],
+)
+def test_names_of_packaging_files_may_be_those_of_the_program(path, text):
+    assert changed(text, path) == text.replace("cuda", "npu")
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("environment.yml", "dependencies: [python]\ndevice: cuda\n"),
+        ("env.yaml", "name: x\nchannels: [conda-forge]\ndependencies: [python]\ndevice: cuda\n"),
+        ("recipe/meta.yaml", "package: {name: x}\nbuild: {number: 0}\ndevice: cuda\n"),
+        ("pod.yaml", "apiVersion: batch/v1beta1\nkind: Job\ndevice: cuda\n"),
+    ],
+)
+def test_files_of_conda_and_kubernetes_are_known_by_what_they_say(path, text):
+    assert changed(text, path) == text
+
+
+def test_files_of_conda_may_have_any_name():
+    text = "channels: [nvidia]\ndependencies: [cudatoolkit=11.3, {pip: [flash-attn]}]\n"
+    assert rules(run("name: x\n" + text, "gpu_env.yml")) == ["NPU631", "NPU631", "NPU630"]
+
+
+# --- long lines
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("a.yaml", "# cuda2npu: ignore[NPU4]\n[" + "{device: cuda}, " * 20_000 + "]\n"),
+        ("a.ini", "[a]\nx = a" + " " * 200_000 + "cuda\ndevice = cuda\n"),
+        ("a.ini", "[a]\nx" + " " * 200_000 + "cuda = 1\n"),
+    ],
+)
+def test_a_long_line_takes_no_time(path, text):
+    began = time.process_time()
+    run(text, path)
+    assert time.process_time() - began < 30  # in square of the length it would be minutes
+
+
+# --- other kinds of files
+
+SET = "export CUDA_VISIBLE_DEVICES=0\npython train.py\n"
+
+
+@pytest.mark.parametrize("path", ["run.zsh", "run.ksh", ".envrc", ".env.local", "a/.env.prod", "env.sample"])
+def test_what_is_written_as_for_bash_is_converted(path):
+    assert changed(SET, path) == SET.replace("CUDA_", "ASCEND_RT_")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("run.csh", "run.tcsh", "run.fish", "run.pbs", "run.lsf", "a.jsonc", "a.json5", "Jenkinsfile"),
+        *(
+            "justfile",
+            "Procfile",
+            "Pipfile",
+            "MLproject",
+            "a.service",
+            "a.tf",
+            "a.tfvars",
+            "a.gin",
+            "a.hocon",
+        ),
+        *(
+            "a.properties",
+            "values.yaml.j2",
+            "run.sh.jinja",
+            "a.tmpl",
+            "a.yaml.template",
+            "a.tpl",
+            "run.sh.in",
+        ),
+        *("a.cfg.in", "a.pyx", "a.pxd", "image.def"),
+    ],
+)
+def test_files_of_other_kinds_are_mentioned(path):
+    assert may_concern(path)
+    result = run(SET, path)
+    assert (result.status, rules(result)) == (Status.UNCHANGED, ["NPU903"])
+
+
+@pytest.mark.parametrize("path", ["a.jsonl", "a.txt", "a.md", "a.in", "a.xml", "a.csv", "env.py"])
+def test_data_and_prose_are_none_of_our_business(path):
+    assert not may_concern(path)
+
+
+def test_of_a_large_file_that_is_no_data_the_beginning_is_looked_through():
+    result = run("device: cuda\nx: " + "x" * (1 << 20), "big.yaml")
+    assert "first MiB" in result.findings[0].message
+    assert run('{"device": "cuda", "x": "' + "x" * (1 << 20), "big.json").findings == ()
+
+
+def test_the_reason_for_a_file_in_another_encoding_is_said():
+    assert "not UTF-8" in run("# 设备\ndevice: cuda\n".encode("gbk")).findings[0].message

@@ -19,6 +19,8 @@ MESSAGES: Mapping[str, tuple[str, str]] = {
     ),
     "link_loop": ("a link that leads back to itself, over {target}", "循环链接：{target}"),
     "not_read": ("can't be read: {reason}", "无法读取：{reason}"),
+    "first_megabyte": ("of its first MiB; it isn't read further", "仅查看了前 1 MiB"),
+    "not_utf_8": ("not UTF-8, so it isn't converted", "不是 UTF-8 编码，因此不转换"),
     "not_written": ("can't be written: {reason}", "无法写入：{reason}"),
     "not_copied": ("can't be copied: {reason}", "无法复制：{reason}"),
     "worker_died": (

@@ -10,23 +10,32 @@ from pathlib import Path
 from typing import Callable
 
 from cuda2npu import workers
+from cuda2npu.catalog.rules import load_catalog
 from cuda2npu.discover import Entry, Kind, is_excluded
 from cuda2npu.messages import say
 from cuda2npu.rewrite.change import FileResult, Status
 from cuda2npu.rewrite.formats import others
 from cuda2npu.rewrite.formats.mention import MAX_SIZE
 from cuda2npu.rewrite.formats.notebook import is_notebook
-from cuda2npu.rewrite.index import ProjectIndex, build_index
+from cuda2npu.rewrite.index import ProjectIndex, build_index, notebook_uses
 from cuda2npu.settings import Settings
 from cuda2npu.writing import Writer
 
 
-def index(entries: Iterable[Entry]) -> ProjectIndex:
-    """Return what the Python files among ``entries`` define."""
+def index(entries: Iterable[Entry], rules: tuple[str, ...] = ()) -> ProjectIndex:
+    """Return what the Python files among ``entries`` define.
+
+    :param rules: the user's files of rules.
+    """
+    family = load_catalog(rules).torch_family
     python = {entry.source: entry for entry in entries if entry.kind is Kind.PYTHON or is_excluded(entry)}
     fixed = frozenset(entry.relative_path for entry in python.values() if is_excluded(entry))
-    modules = (entry for entry in python.values() if not is_notebook(entry.path))  # nobody imports a notebook
-    return build_index(((entry.relative_path, _reader(entry)) for entry in modules), fixed)
+    notebooks = [entry for entry in python.values() if is_notebook(entry.path)]  # nobody imports them
+    modules = (entry for entry in python.values() if not is_notebook(entry.path))
+    found = build_index(((entry.relative_path, _reader(entry)) for entry in modules), fixed, family)
+    packages = family | {"torch"}
+    uses_torch = found.uses_torch or any(notebook_uses(_reader(entry)(), packages) for entry in notebooks)
+    return replace(found, uses_torch=uses_torch)
 
 
 def _reader(entry: Entry) -> Callable[[], bytes]:
@@ -59,7 +68,7 @@ def convert(
             if entry.kind is Kind.PYTHON:
                 result = next(converted)
             else:
-                result = _other(entry, settings) or FileResult(
+                result = _other(entry, settings, project.uses_torch) or FileResult(
                     entry.path, entry.status or Status.UNCHANGED, error=entry.reason or None
                 )
             result = _written(entry, result, settings, write)
@@ -71,7 +80,7 @@ def _says_something(result: FileResult) -> bool:
     return result.status is not Status.UNCHANGED or bool(result.changes or result.findings)
 
 
-def _other(entry: Entry, settings: Settings) -> FileResult | None:
+def _other(entry: Entry, settings: Settings, uses_torch: bool) -> FileResult | None:
     """Convert a file that isn't Python; None if there is nothing to say about it."""
     if entry.kind is not Kind.DATA or entry.status is not None or not others.may_concern(entry.path):
         return None
@@ -83,7 +92,7 @@ def _other(entry: Entry, settings: Settings) -> FileResult | None:
     except OSError:
         return None  # that it can't be read is said when it is copied
     try:
-        result = others.convert(data, entry.relative_path, settings)
+        result = others.convert(data, entry.relative_path, settings, uses_torch)
     except Exception as error:  # a fault of ours in one file must not take the others with it
         reason = say("internal", settings.lang, reason=f"{type(error).__name__}: {error}")
         return FileResult(entry.path, Status.FAILED, error=reason)

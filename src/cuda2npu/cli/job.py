@@ -54,7 +54,7 @@ def run(
     expected = sum(entry.kind is Kind.PYTHON or bool(entry.reason) for entry in entries)
     report = Report(settings.target)
     patches: list[bytes] = []
-    index = project.index(chain(discover(surroundings(roots)), entries))
+    index = project.index(chain(discover(surroundings(roots)), entries), settings.rules)
     results = project.convert(entries, settings, index, write)
     bar = progress(results, expected, say("converting", settings.lang), quiet)
     with closing(results), closing(bar):

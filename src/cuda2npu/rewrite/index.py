@@ -28,6 +28,8 @@ _STAR = re.compile(rb"^[ \t]*from[ \t]+([.\w]+)[ \t]+import[ \t]*\*", re.M)
 _FROM = re.compile(rb"^[ \t]*from[ \t]+([.\w]+)[ \t]+import[ \t]*(\([^)]*\)|[^\n(]*)", re.M)
 _IMPORT = re.compile(rb"^[ \t]*import[ \t]+([\w., \t]+)", re.M)
 _TORCH = re.compile(rb"^[ \t]*(?:from[ \t]+torch\b|import[ \t][\w., \t]*(?<![\w.])torch\b)", re.M)
+# The same in a notebook, whose lines are strings of JSON.
+_IN_NOTEBOOK = re.compile(rb'(?:"|\\n)[ \t]*(?:import|from)[ \t]+(\w+)')
 _CUDA_BY_DEFAULT = re.compile(rb"^[^#\n]*\bset_default_tensor_type\s*\([^)#]*cuda", re.I | re.M)
 _CUDA_NAME = re.compile(rb"\w*(?:cuda|nvtx)\w*", re.I)
 
@@ -46,6 +48,7 @@ class ProjectIndex:
     :param cuda_by_default: whether some file makes a CUDA type the default type of tensors.
     :param torch_files: files that work with torch: they import it, directly or through other files of
         the project, or they are imported by a file that does.
+    :param uses_torch: whether any file imports torch or a package that is built on it.
     """
 
     files: frozenset[str] = frozenset()
@@ -56,6 +59,7 @@ class ProjectIndex:
     shared: frozenset[str] = frozenset()
     cuda_by_default: bool = False
     torch_files: frozenset[str] = frozenset()
+    uses_torch: bool = False
 
     def is_own(self, importer: str, module: str) -> bool:
         """Whether ``module``, as named in the file ``importer``, belongs to the project."""
@@ -101,11 +105,14 @@ def _file_at(files: frozenset[str], stem: str) -> str | None:
 
 
 def build_index(
-    sources: Iterable[tuple[str, Callable[[], bytes]]], fixed: frozenset[str] = frozenset()
+    sources: Iterable[tuple[str, Callable[[], bytes]]],
+    fixed: frozenset[str] = frozenset(),
+    family: frozenset[str] = frozenset(),
 ) -> ProjectIndex:
     """Read the files of a project, given as (relative path, reader), and collect the facts.
 
     :param fixed: files that aren't converted: what they define stays, and with it all its uses.
+    :param family: packages that are built on torch.
 
     A file that can't be read contributes nothing here; converting it will say why.
     """
@@ -117,7 +124,7 @@ def build_index(
     torch_users: set[str] = set()
     imports: dict[str, set[str]] = {}
     shared = SharedNames()
-    by_default = False
+    by_default = uses_torch = False
     signatures: dict[str, dict[str, tuple[str, ...]]] = {}
     starred: set[str] = set()
     for path, read in readers.items():
@@ -136,6 +143,8 @@ def build_index(
         by_default = by_default or _CUDA_BY_DEFAULT.search(data) is not None
         if _TORCH.search(data):
             torch_users.add(path)
+            uses_torch = True
+        uses_torch = uses_torch or not family.isdisjoint(name.partition(".")[0] for name in _imported(data))
         if path not in fixed:
             shared.look_at(data, _borrowed_from(files, path, data))
         own = (
@@ -157,7 +166,13 @@ def build_index(
         shared.names,
         by_default,
         torch_files,
+        uses_torch,
     )
+
+
+def notebook_uses(data: bytes, packages: frozenset[str]) -> bool:
+    """Whether the bytes of a notebook hold a line that imports one of the packages."""
+    return any(match[1].decode() in packages for match in _IN_NOTEBOOK.finditer(data))
 
 
 def _torch_files(users: set[str], imports: Mapping[str, set[str]]) -> frozenset[str]:

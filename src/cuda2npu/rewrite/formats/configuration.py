@@ -11,12 +11,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import cached_property
 from typing import NamedTuple
 
 from cuda2npu.catalog.rules import Row, Rule
 from cuda2npu.rewrite.change import FileResult
 from cuda2npu.rewrite.formats import dockerfile, requirements
-from cuda2npu.rewrite.formats.text_file import TextFile
+from cuda2npu.rewrite.formats.text_file import TextFile, without_comments
 from cuda2npu.rewrite.formats.variables import Place, rename_variables
 
 DEVICE = "NPU610"
@@ -27,10 +28,27 @@ NOT_READ = "NPU616"
 _DEVICES = re.compile(r"cuda(?::\d+)?(?:, ?cuda(?::\d+)?)*")
 _BACKEND = re.compile(r"nccl|(?:\w+:\w+,)*cuda:nccl(?:,\w+:\w+)*")
 _VARIABLE = re.compile(r"(?P<name>[A-Z][A-Z0-9_]*)(?:=(?P<value>.*))?", re.S)
-_PACKAGE_FILES = ("pyproject.toml", "setup.cfg", "*environment*.y*ml", "conda*.y*ml")
+_WORDS_OF_CUDA = {"cuda", "nvidia"}  # packages, too, but in a configuration they are torch's devices
+_YAML = (".yaml", ".yml")
 # The name of a model or a data set on a hub: NVIDIA made it, and it runs anywhere.
+# A configuration with one of these has values for the NPU already, beside those for CUDA.
+_NPU = re.compile(r"npu(?::\d+)?|hccl|(?:\w+:\w+,)*npu:hccl(?:,\w+:\w+)*", re.I)
+_NPU_VARIABLE = re.compile(r"\b(?:ASCEND|HCCL)_[A-Z]")
+_CAPITAL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _MODEL = re.compile(r"nvidia/[\w.-]+", re.I)
 _READS = re.compile(r"\$\{?$|\benv\.$")  # $NAME, ${NAME}, ${{ env.NAME }}
+# A device or a backend that is a key; cuda: true is a mere switch.
+_KEY = re.compile(
+    r"(?<![\w.:/-])[\"']?\b(?P<word>cuda|nccl)[\"']?[ \t]*(?::(?=\s|$)|(?<=[\"'\s]):|=)"
+    r"(?P<switch>[ \t]*[\"']?(?:true|false|yes|no|on|off|null|none|[01]\b(?!\.))\b)?",
+    re.I | re.M,
+)
+_KEY_CPU = re.compile(r"(?<![\w.-])cpu[\"']?[ \t]*[:=]")
+_SECTION = re.compile(
+    r"^[ \t]*\[{1,2}(?:[^\[\]\n]*\.)?[ \t]*[\"']?(?P<word>cuda|nccl)[\"']?[ \t]*(?:\.[^\[\]\n]*)?\]", re.M
+)
+_NAMES = ("name", "id", "key", "enum")
+_LOOKED_UP = re.compile(r"\$\{[^{}\n]*\$\{([\w.]+)\}|\$\{([\w.]+)\}\.(?:ya?ml|json|toml|cfg|ini|py)\b")
 # Without one of these words there is nothing to decide, and the file isn't parsed.
 _CONCERNED = re.compile(rb"cuda|nccl|nvidia|cudnn|nvtx|gpu|flash_attention|requires|dependencies", re.I)
 
@@ -82,17 +100,18 @@ def is_concerned(data: bytes) -> bool:
     return _CONCERNED.search(data) is not None
 
 
-def convert(file: TextFile, kind: Format) -> FileResult | None:
+def convert(file: TextFile, kind: Format, uses_torch: bool = True) -> FileResult | None:
     """Convert a configuration; None if there is nothing to say.
 
-    The program that reads it is taken for one that works with torch: that is what is converted here.
+    :param uses_torch: whether the program that reads it works with torch. Where that isn't known, a
+        device or a backend may be another library's, which knows no "npu".
     """
     try:
         values = list(kind.values(file.text))
         outline = kind.outline(file.text)
     except (UnreadableError, RecursionError) as error:
         return file.unreadable(NOT_READ, str(error))
-    _Decisions(file, values).look()
+    _Decisions(file, values, uses_torch).look()
     if any(change.applied for change in file.changes) and not _is_faithful(file, kind, outline):
         file.changes.clear()
         file.dealt_with.clear()
@@ -146,18 +165,32 @@ class _Setting(NamedTuple):
 
 
 class _Decisions:
-    def __init__(self, file: TextFile, values: Sequence[Value]) -> None:
+    def __init__(self, file: TextFile, values: Sequence[Value], uses_torch: bool) -> None:
         self.file = file
         self.values = values
+        self.uses_torch = uses_torch
         self.patterns = file.catalog.keys
         self._known: dict[tuple[str, str], bool] = {}
         self._rows: dict[str, list[tuple[Rule, Row]]] = {}
-        self.is_infrastructure = self._matches_path(self.patterns["infrastructure"]) or self._is_kubernetes()
+        self.foreign = {value.group for value in values if value.group and self.is_library(value.text)}
+        self.top = {value.keys[0]: value.text for value in values if value.keys}
+        self.is_infrastructure = (
+            self._matches_path(self.patterns["infrastructure"]) or self._is_kubernetes() or self.is_conda
+        )
+
+    @property
+    def knows_npu(self) -> bool:
+        """Whether the file has values for the NPU beside those for CUDA, which then stay."""
+        words = (_NPU.fullmatch(word) for value in self.values for word in (value.text, *value.keys[-1:]))
+        return any(words) or _NPU_VARIABLE.search(self.without_comments) is not None
 
     def look(self) -> None:
-        self.look_at_values()
+        if self._matches_path(self.patterns["recorded"]):
+            return
+        if not self.knows_npu:
+            self.look_at_values()
+            self.look_at_variables()
         self.look_at_settings()
-        self.look_at_variables()
         self.look_at_packages()
 
     # Values that change
@@ -172,10 +205,37 @@ class _Decisions:
             if wanted == {None}:
                 continue
             first = next(item for item in wanted if item is not None)
-            if len(wanted) > 1 or any(use.twice for use in uses):
+            is_device = first.code in (DEVICE, BACKEND)
+            if (
+                len(wanted) > 1
+                or any(use.twice for use in uses)
+                or (is_device and any(self.names_more(use) for use in uses))
+            ):
                 self.file.report(LEFT, start, end)
             else:
-                self.file.replace(first.code, start, uses[0].text, first.after)
+                unsafe = is_device and not self.uses_torch
+                self.file.replace(first.code, start, uses[0].text, first.after, unsafe=unsafe)
+
+    def names_more(self, value: Value) -> bool:
+        """Whether a device or a backend is also the name of something else that the file has or leads to."""
+        word = "nccl" if "nccl" in value.text else "cuda"
+        return word in self.names_of_things or value.keys[-1] in self.inside_of_names
+
+    @cached_property
+    def names_of_things(self) -> frozenset[str]:
+        """The devices and backends that are keys, sections, names of items, or words of a schema."""
+        text = self.without_comments
+        is_table = _KEY_CPU.search(text) is not None
+        found = {match["word"] for match in _KEY.finditer(text) if is_table or not match["switch"]}
+        found |= {match["word"] for match in _SECTION.finditer(text)}
+        found |= {value.text for value in self.values if value.keys and value.keys[-1] in _NAMES}
+        return frozenset(word.partition(":")[0] for word in found)
+
+    @cached_property
+    def inside_of_names(self) -> frozenset[str]:
+        """The keys whose values other values are looked up by, or files named after: ${lrs.${device}}."""
+        found = (match[1] or match[2] for match in _LOOKED_UP.finditer(self.file.text))
+        return frozenset(name.rpartition(".")[2] for name in found)
 
     def wanted(self, value: Value) -> _Wanted | None:
         if not value.keys:
@@ -185,6 +245,8 @@ class _Decisions:
                 return _Wanted(rule.code, row.to)
         if self.is_infrastructure:
             return None
+        if value.group in self.foreign or any(self.is_library(key) for key in value.keys[:-1]):
+            return None  # xgboost: {device: cuda}; {engine: onnxruntime, device: cuda}
         if _DEVICES.fullmatch(value.text) and self.is_key(value, "device"):
             return _Wanted(DEVICE, value.text.replace("cuda", "npu"))
         if _BACKEND.fullmatch(value.text) and self.is_key(value, "backend"):
@@ -221,7 +283,8 @@ class _Decisions:
             if name not in self.file.catalog.rows:
                 continue
             others = self._other_uses(name, {place.start for place in places})
-            if None in others and self.file.catalog.rows[name][1].to:
+            is_shared = None in others or any(place.start in self.shared_places for place in places)
+            if is_shared and self.file.catalog.rows[name][1].to:
                 for place in places:
                     self.file.report(LEFT, place.start, place.start + len(name))
             else:
@@ -230,11 +293,22 @@ class _Decisions:
     def _other_uses(self, name: str, known: set[int]) -> list[Place | None]:
         """Return where else the text reads a variable, and None for each use of another kind."""
         uses: list[Place | None] = []
+        code = self.without_comments
         for match in re.finditer(rf"\b{name}\b", self.file.text):
             line = self.file.text[self.file.text.rfind("\n", 0, match.start()) + 1 : match.start()]
-            if match.start() not in known and "#" not in line:
+            if match.start() not in known and code.startswith(name, match.start()):
                 uses.append(Place(name, match.start(), None) if _READS.search(line) else None)
         return uses
+
+    @cached_property
+    def shared_places(self) -> frozenset[int]:
+        """Where keys stand that an alias brings into a mapping that isn't one of variables."""
+        seen, shared = set(), set()
+        for value in self.values:
+            if value.key_start in seen and not self.names("environment", ("", *value.keys)[-2]):
+                shared.add(value.key_start)
+            seen.add(value.key_start)
+        return frozenset(shared - {-1})
 
     def variables(self) -> Iterator[Place]:
         """Yield the variables that maps, lists and name-value pairs below a key such as ``env`` set."""
@@ -263,7 +337,7 @@ class _Decisions:
     def look_at_packages(self) -> None:
         """What pyproject.toml, setup.cfg and conda's environment.yml ask to install."""
         name = self.file.path.rpartition("/")[2].lower()
-        if not any(fnmatchcase(name, pattern) for pattern in _PACKAGE_FILES):
+        if name not in ("pyproject.toml", "setup.cfg") and not self.is_conda:
             return
         for value in self.values:
             kind = _package_kind(name, value)
@@ -275,6 +349,14 @@ class _Decisions:
                 requirements.look_at_requirement(self.file, value.key_start, value.keys[-1])
 
     # Keys and paths
+
+    @cached_property
+    def without_comments(self) -> str:
+        return without_comments(self.file.text)
+
+    def is_library(self, word: str) -> bool:
+        """Whether a word names a library with devices of its own."""
+        return word.lower() in self.file.catalog.foreign - _WORDS_OF_CUDA
 
     def is_key(self, value: Value, kind: str) -> bool:
         return self.names(kind, value.keys[-1])
@@ -304,12 +386,22 @@ class _Decisions:
         return any(fnmatchcase(tail, pattern) for tail in tails for pattern in patterns)
 
     def _is_kubernetes(self) -> bool:
-        top = {value.keys[0] for value in self.values if len(value.keys) == 1}
-        return {"apiVersion", "kind"} <= top
+        version, kind = self.top.get("apiVersion", ""), self.top.get("kind", "")
+        return re.fullmatch(r"(?:[\w.-]+/)?v\d\w*", version) is not None and kind[:1].isupper()
+
+    @property
+    def is_conda(self) -> bool:
+        """Whether it says what conda is to install or build: many an RL program has an environment.yaml."""
+        if not self.file.path.lower().endswith(_YAML):
+            return False
+        lists = "dependencies" in self.top and ("channels" in self.top or "name" in self.top)
+        is_named = "conda" in self.file.path.lower() or "environment" in self.file.path.lower()
+        installs = lists or (is_named and not {"dependencies", "channels"}.isdisjoint(self.top))
+        return installs or ("package" in self.top and not {"build", "requirements"}.isdisjoint(self.top))
 
 
 def _plain(key: str) -> str:
-    return key.lower().lstrip("-").replace("-", "_").rpartition(".")[2]
+    return _CAPITAL.sub("_", key).lower().lstrip("-").replace("-", "_").rpartition(".")[2]
 
 
 def _package_kind(file_name: str, value: Value) -> str:

@@ -11,7 +11,9 @@ from cuda2npu.rewrite.formats.configuration import Format, UnreadableError, Valu
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|$)")
 _SECTION = re.compile(r"\[(?P<name>[^\]]+)\]")
-_OPTION = re.compile(r"(?P<key>[^=:\s][^=:]*?)[ \t]*[=:][ \t]*(?P<value>.*?)[ \t]*$")
+_OPTION = re.compile(r"(?P<key>[^=:\s][^=:]*)[=:]")
+# The standard parser takes time in square of the blanks in a key.
+_BLANKS = re.compile(r"^[^=:\r\n]*?[ \t]{200}", re.M)
 
 
 class Ini(Format):
@@ -42,9 +44,11 @@ class Ini(Format):
             if header is not None:
                 section, key = header["name"], ""
             elif option is not None:
-                key = option["key"]
-                start, end = (match.start() + offset for offset in option.span("value"))
-                waiting = Value((section, key), option["value"], start, end, match.start() + indent)
+                key = option["key"].rstrip(" \t")
+                value = line[option.end() :].rstrip(" \t")
+                end = match.start() + option.end() + len(value)
+                value = value.lstrip(" \t")
+                waiting = Value((section, key), value, end - len(value), end, match.start() + indent)
             else:
                 key = stripped
         if waiting is not None:
@@ -61,6 +65,8 @@ class Ini(Format):
 
 
 def _load(text: str) -> configparser.RawConfigParser:
+    if _BLANKS.search(text):
+        raise UnreadableError("hundreds of blanks in a row")
     parser = configparser.RawConfigParser(allow_no_value=True, default_section="\0")
     parser.optionxform = str  # type: ignore[assignment]
     try:

@@ -28,7 +28,7 @@ class Json(Format):
                 out.append((type(item).__name__, len(item)))
                 pending.extend(reversed(item))
             else:
-                out.append(item)
+                out.append(item if isinstance(item, str) else repr(item))  # NaN isn't equal to itself
         return out
 
 

@@ -17,8 +17,13 @@ _OWN_NAME = re.compile(r"cuda2npu", re.I)  # our own configuration is no use of 
 _OWN_REPORT = "cuda2npu-report/"
 MAX_SIZE = 1 << 20  # bytes; configurations and scripts are smaller, data sets aren't
 
+_SUFFIXES = (
+    "sh|bash|zsh|ksh|csh|tcsh|fish|slurm|sbatch|pbs|lsf|bat|ps1|ya?ml|toml|cfg|ini|conf|env|envrc|json|jsonc|json5"
+    "|gin|hocon|properties|service|tf|tfvars|def|pyx|pxd|cu|cuh|cmake"
+)
 _NAMES = re.compile(
-    r"(?:.*/)?(?:[^/]*\.(?:sh|bash|slurm|sbatch|ya?ml|toml|cfg|ini|conf|env|json|cu|cuh|cmake|bat|ps1)"
+    rf"(?:.*/)?(?:[^/]*\.(?:{_SUFFIXES})(?:\.in)?|[^/]*\.(?:j2|jinja2?|tmpl|template|tpl)"
+    r"|[^/]*\.env\.[\w.-]+|env\.(?:sample|example|dist)|Jenkinsfile|justfile|Procfile|Pipfile|MLproject"
     r"|(?:Docker|Container)file[^/]*|[^/]*\.(?:docker|container)file|(?:[^/]*requirements[^/]*|constraints)\.(?:txt|in)|requirements/[^/]+\.txt"
     r"|(?:GNU)?Makefile|[^/]*\.mk|CMakeLists\.txt)",
     re.I,

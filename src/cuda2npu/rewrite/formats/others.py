@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Callable
 
+from cuda2npu.messages import say
 from cuda2npu.rewrite.change import FileResult
 from cuda2npu.rewrite.formats import configuration, dockerfile, makefile, native, requirements, shell
 from cuda2npu.rewrite.formats.configuration import Format
@@ -28,7 +29,15 @@ _CONFIGURATIONS: Mapping[str, Format] = {
 _REQUIREMENTS = re.compile(
     r"(?:.*/)?(?:[^/]*requirements[^/]*|constraints)\.(?:txt|in)|(?:.*/)?requirements/[^/]+\.txt", re.I
 )
-_VARIABLES = re.compile(r"(?:.*/)?[^/]*\.env")
+# .env, prod.env, .env.local, and direnv's .envrc, which is a script.
+_VARIABLES = re.compile(
+    r"(?:.*/)?(?:[^/]*\.env|\.envrc|env\.(?:sample|example|dist)"
+    r"|[^/]*\.env\.(?!(?:ya?ml|json|toml|ini|cfg)$)[\w-]+)"
+)
+_TEMPLATE = re.compile(r".*\.(?:j2|jinja2?|tmpl|template|tpl)", re.I)
+# Where all that is converted is written as in bash. Other shells' scripts are looked through.
+_SHELLS_LIKE_BASH = (".zsh", ".ksh")
+_DATA = (".json", ".jsonc", ".json5")
 
 
 def may_concern(path: str) -> bool:
@@ -36,32 +45,36 @@ def may_concern(path: str) -> bool:
     return native.is_native(path) or may_mention_cuda(path)
 
 
-def convert(data: bytes, path: str, settings: Settings) -> FileResult | None:
+def convert(data: bytes, path: str, settings: Settings, uses_torch: bool = True) -> FileResult | None:
     """Convert the bytes of a file that isn't Python; None if there is nothing to say about it.
 
     :param data: the first :data:`MAX_SIZE` bytes, and one more where there are more.
     :param path: path relative to the tree that is converted, with forward slashes.
+    :param uses_torch: whether the Python code beside it works with torch.
     """
     if native.is_native(path):
         return native.convert(data, path, settings)
     if len(data) > MAX_SIZE:
-        return None
+        if path.lower().endswith(_DATA):
+            return None
+        return mention(data[:MAX_SIZE], path, settings, reason=say("first_megabyte", settings.lang))
     look_at = _look_at(path)
-    if look_at is None and shell.is_shell(path, data):
+    is_shell = shell.is_shell(path, data) or path.lower().endswith(_SHELLS_LIKE_BASH)
+    if look_at is None and is_shell and not _TEMPLATE.fullmatch(path):
         return shell.convert(data, path, settings)
     kind = _CONFIGURATIONS.get(path.rpartition(".")[2].lower())
     if look_at is None and (kind is None or not configuration.is_concerned(data)):
         return mention(data, path, settings)
     file = TextFile.read(data, path, settings)
     if file is None:
-        return mention(data, path, settings)
+        return mention(data, path, settings, reason=say("not_utf_8", settings.lang))
     if file.is_skipped:
         return file.skipped()
     if look_at is not None:
         look_at(file)
         return file.result()
     assert kind is not None
-    return configuration.convert(file, kind)
+    return configuration.convert(file, kind, uses_torch)
 
 
 def _look_at(path: str) -> Callable[[TextFile], None] | None:

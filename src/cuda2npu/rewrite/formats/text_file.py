@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Sequence
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -59,8 +60,20 @@ class TextFile:
 
     # What rules report to
 
-    def replace(self, code: str, start: int, before: str, after: str, *, note: Text | None = None) -> None:
-        """Replace ``before``, which stands at ``start``, under the rule ``code``."""
+    def replace(
+        self,
+        code: str,
+        start: int,
+        before: str,
+        after: str,
+        *,
+        note: Text | None = None,
+        unsafe: bool = False,
+    ) -> None:
+        """Replace ``before``, which stands at ``start``, under the rule ``code``.
+
+        :param unsafe: whether this very change rests on a guess, though the rule's others don't.
+        """
         rule = self.catalog.rules[code]
         end = start + len(before)
         if not self._is_wanted(rule, start, end):
@@ -68,8 +81,9 @@ class TextFile:
         message = self._say(rule.summary)
         if note is not None and self._say(note):
             message = say("with_note", self.settings.lang, message=message, note=self._say(note))
-        applied = rule.applicability is Applicability.SAFE or self.settings.unsafe
-        self.changes.append(Change(code, rule.applicability, applied, start, end, before, after, message))
+        applicability = Applicability.UNSAFE if unsafe else rule.applicability
+        applied = applicability is Applicability.SAFE or self.settings.unsafe
+        self.changes.append(Change(code, applicability, applied, start, end, before, after, message))
         self.dealt_with.append((start, end))
 
     def report(
@@ -120,15 +134,26 @@ class TextFile:
         """Whether a comment on the line, or alone on the line above it, switches a rule off."""
         if not self._has_comments:
             return False
-        start = self.text.rfind("\n", 0, offset) + 1
-        above = self.text[self.text.rfind("\n", 0, max(start - 1, 0)) + 1 : start]
-        end = self.text.find("\n", offset)
-        line = self.text[start : end if end >= 0 else None]
-        comment = _IGNORE.search(line) or (_IGNORE.search(above) if _COMMENT.match(above) else None)
-        if comment is None:
-            return False
-        codes = [prefix.strip() for prefix in (comment[1] or "").split(",") if prefix.strip()]
-        return not codes or any(code.startswith(prefix) for prefix in codes)
+        codes = self._suppressions.get(bisect_right(self._line_starts, offset) - 1)
+        return codes is not None and (not codes or code.startswith(codes))
+
+    @cached_property
+    def _line_starts(self) -> Sequence[int]:
+        return [0, *(match.end() for match in re.finditer("\n", self.text))]
+
+    @cached_property
+    def _suppressions(self) -> Mapping[int, tuple[str, ...]]:
+        """What is switched off, by line: beginnings of codes, or none for all codes."""
+        found: dict[int, tuple[str, ...]] = {}
+        for number, line in enumerate(self.text.split("\n")):
+            comment = _IGNORE.search(line) if "cuda2npu:" in line else None
+            if comment is None:
+                continue
+            codes = tuple(prefix.strip() for prefix in (comment[1] or "").split(",") if prefix.strip())
+            found[number] = codes
+            if _COMMENT.match(line):
+                found.setdefault(number + 1, codes)
+        return found
 
     # What comes out
 
@@ -184,11 +209,17 @@ class TextFile:
         for start, end in self.dealt_with:
             out[start:end] = " " * (end - start)
         at, lines = 0, []
-        for line in "".join(out).splitlines(keepends=True):
-            settled = _COMMENT.match(line) or at in named or self._is_suppressed(MENTION, at)
-            lines.append(blank(line) if settled else _without_comment(line))
+        for line in without_comments("".join(out)).splitlines(keepends=True):
+            settled = at in named or self._is_suppressed(MENTION, at)
+            lines.append(blank(line) if settled else line)
             at += len(line)
         return "".join(lines)
+
+
+def without_comments(text: str) -> str:
+    """Return a text with its comments blanked out: those of whole lines, and those behind something."""
+    lines = text.splitlines(keepends=True)
+    return "".join(blank(line) if _COMMENT.match(line) else _without_comment(line) for line in lines)
 
 
 def _without_comment(line: str) -> str:

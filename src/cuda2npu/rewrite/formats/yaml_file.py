@@ -89,6 +89,8 @@ class _Walk:
         names = [key.value if isinstance(key, yaml.ScalarNode) else "" for key, _ in node.value]
         counts = Counter(names)
         for (key, value), name in zip(node.value, names):
+            if name == "defaults" and not keys and isinstance(value, yaml.SequenceNode):
+                continue  # Hydra's list: what stands there are names of files
             if name == "<<":
                 yield from self.node(value, keys, -1, twice)
                 continue
