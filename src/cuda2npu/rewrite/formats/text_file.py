@@ -130,6 +130,10 @@ class TextFile:
             return False
         return self.settings.selects(rule.code, rule.default)
 
+    def is_suppressed(self, code: str, offset: int) -> bool:
+        """Whether a comment switches a rule off at a place."""
+        return self._is_suppressed(code, offset)
+
     def _is_suppressed(self, code: str, offset: int) -> bool:
         """Whether a comment on the line, or alone on the line above it, switches a rule off."""
         if not self._has_comments:
