@@ -22,12 +22,12 @@ from cuda2npu.settings import Settings
 from cuda2npu.writing import Writer
 
 
-def index(entries: Iterable[Entry], rules: tuple[str, ...] = ()) -> ProjectIndex:
+def index(entries: Iterable[Entry], rules: Sequence[str] = ()) -> ProjectIndex:
     """Return what the Python files among ``entries`` define.
 
     :param rules: the user's files of rules.
     """
-    family = load_catalog(rules).torch_family
+    family = load_catalog(tuple(rules)).torch_family
     python = {entry.source: entry for entry in entries if entry.kind is Kind.PYTHON or is_excluded(entry)}
     fixed = frozenset(entry.relative_path for entry in python.values() if is_excluded(entry))
     notebooks = [entry for entry in python.values() if is_notebook(entry.path)]  # nobody imports them

@@ -47,11 +47,14 @@ def rename_variables(
             code, note = LEFT, None
         else:
             code, note = OTHER_VALUE if row.to else rule.code, row.note
+        lines: set[int] = set()  # of export A=${A:-1} one finding is enough
         for place in here:
-            if file.is_suppressed(rule.code, place.start):
+            line = file.text.rfind("\n", 0, place.start)
+            if file.is_suppressed(rule.code, place.start) or line in lines:
                 file.dealt_with.append((place.start, place.start + len(name)))
             elif place.value is not None:
                 file.report(code, place.start, place.start + len(name), note=note)
+                lines.add(line)
 
 
 def _may_carry_over(place: Place) -> bool:
