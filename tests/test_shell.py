@@ -171,6 +171,7 @@ def test_a_script_that_serves_both_devices_is_left_as_it_is(text):
         'A=(--device cuda)\nB="\n  --x \\\n  --device cuda\n"\ntorchrun a.py ${A[@]} $B\n',
         "$PYTHON a --device cuda; ./a.py --device cuda; python -m a --device cuda\n",
         "python a.py device=cuda\n",
+        'RUN=(python3)\n"${RUN[@]}" -m a \\\n  trainer.device=cuda\n',
     ],
 )
 def test_devices_that_python_code_gets(before):

@@ -30,13 +30,11 @@ _OVERRIDE = re.compile(
 )
 # What starts Python code, so that its options are those of the converted program.
 _PYTHON = re.compile(
-    r"(?<![\w.-])(?:python[\d.]*|pypy3?|torchrun|accelerate|deepspeed)(?=\s)|torch\.distributed"
+    r"(?<![\w.-])(?:python[\d.]*|pypy3?|torchrun|accelerate|deepspeed)(?=[\s)\"']|$)|torch\.distributed"
     r"|\.py(?=[\s\"']|$)|\$\{?\w*(?:python|PYTHON)",
 )
 # A variable that holds words for a command: ARGS="--a b", ARGS=(--a b)
-_WORDS = re.compile(
-    r"(?<![\w-])(?P<name>[A-Za-z_]\w*)\+?=(?:\((?P<list>[^()]*)\)|\"(?P<text>[^\"]*)\"|'[^']*')"
-)
+_WORDS = re.compile(r"(?<![\w-])(?P<name>[A-Za-z_]\w*)\+?=(?:\([^()]*\)|\"[^\"]*\"|'[^']*'|[^\s;&|()\"']+)")
 # A variable that holds a device, and that is what it is called.
 _DEVICE = re.compile(
     r"(?:^|(?<=[\s;&|(`{]))(?P<name>(?:[A-Z][A-Z0-9_]*_)?DEVICE)=(?P<quote>[\"']?)"
@@ -194,8 +192,18 @@ class _Commands:
     @cached_property
     def first_python(self) -> list[int]:
         """Where each command names Python code, or -1."""
-        found = (_PYTHON.search(self.text.code, *span) for span in self.commands)
-        return [match.start() if match is not None else -1 for match in found]
+        launchers = {
+            match["name"]
+            for match in _WORDS.finditer(self.text.code)
+            if _PYTHON.search(self.text.code, match.end("name"), match.end())
+        }
+        found = []
+        for start, end in self.commands:
+            named = _PYTHON.search(self.text.code, start, end)
+            read = (m for m in _ANY_READ.finditer(self.text.expanded, start, end) if m[1] in launchers)
+            places = [match.start() for match in (named, next(read, None)) if match is not None]
+            found.append(min(places, default=-1))
+        return found
 
     @cached_property
     def python_words(self) -> list[tuple[int, int]]:
