@@ -21,7 +21,7 @@ from cuda2npu.settings import Settings
 from cuda2npu.writing import Writer
 
 
-def index(entries: Iterable[Entry], rules: tuple[str, ...] = ()) -> ProjectIndex:
+def index(entries: Iterable[Entry], rules: Sequence[str] = ()) -> ProjectIndex:
     """Return what the Python files among ``entries`` define.
 
     :param rules: the user's files of rules.
