@@ -252,7 +252,7 @@ def test_text_fits_the_terminal_and_writes_nothing(repository, cli, lang):
         "analysis_files",
         "analysis_next",
     ]
-    titles = [line.partition(" (")[0] for line in lines]
+    titles = [line.partition(" (")[0].partition("（")[0] for line in lines]
     places = [titles.index(say(section, lang)) for section in sections]
     assert places == sorted(places)
     assert any(line.strip() == "setup.py:4  CUDAExtension" for line in lines)
@@ -350,3 +350,64 @@ def test_the_pages_explain_every_effort_and_state(page):
         assert f"| {name} |" in text
     for state in STATES:
         assert f"| `{state}` |" in text
+
+
+def test_the_commands_name_the_rule_file(tmp_path, write, cli):
+    rule = """
+[[rule]]
+code = "ACME001"
+name = "acme-pool"
+codemod = "symbol"
+applicability = "manual"
+severity = "blocker"
+summary = "our pool"
+why = "It has no NPUs."
+sources = ["wiki"]
+example = [{ reported = "import acme\\\\nacme.Pool()" }]
+[rule.rows]
+"acme.Pool" = {}
+"""
+    folder = write(tmp_path, {"my.toml": rule, "src/a.py": "import acme\nacme.Pool()\n"})
+    analyze = ("analyze", folder / "src", "--format", "json")
+    steps = json.loads(cli(*analyze, "--rules", folder / "my.toml").out)["next"]
+    assert steps[0]["command"] == f"cuda2npu rule ACME001 --rules {folder / 'my.toml'}"
+    assert f" --rules {folder / 'my.toml'} --diff" in steps[1]["command"]
+    # From pyproject.toml the other commands take it by themselves; `rule` doesn't know of that file.
+    write(folder, {"src/pyproject.toml": "[tool.cuda2npu]\nrules = ['../my.toml']\n"})
+    steps = json.loads(cli(*analyze).out)["next"]
+    assert "--rules" in steps[0]["command"]
+    assert "--rules" not in steps[1]["command"]
+
+
+def test_it_says_what_convert_counts_beside(tmp_path, write, cli):
+    script = "export CUDA_VISIBLE_DEVICES=0\necho cuda here\n"
+    write(tmp_path / "src", {"k.cu": "__global__ void k() {}\n", "run.sh": script, "a.py": LOOK_AT})
+    cli("convert", tmp_path / "src", "--report", tmp_path / "report")
+    summary = json.loads((tmp_path / "report" / "report.json").read_text(encoding="utf-8"))["summary"]
+    document = json.loads(cli("analyze", tmp_path / "src", "--format", "json").out)
+    uses = document["uses"]
+    assert summary["sites"] == uses["total"] + uses["info"] + uses["mentions"] + uses["native"]
+    assert document["mentioned"] == ["run.sh"]
+    page = " ".join(cli("analyze", tmp_path / "src").out.split())
+    assert f"`convert` counts all together: {summary['sites']}." in page
+    assert "lines that mention CUDA and stay (NPU903), in run.sh" in page
+
+
+@pytest.mark.parametrize(
+    ("requirement", "version"),
+    [
+        ("torch==2.6.0+cu124", "2.6.0"),
+        ("torch==2.6.0", "2.6.0"),
+        ("torch==2.7.1+cu126", None),
+        ("torch>=2.1", None),
+        ("torchvision==2.6.0+cu124", None),
+        ("torch==1.13.1", None),
+    ],
+)
+def test_a_requirement_of_another_torch_is_named_with_the_option(tmp_path, write, cli, requirement, version):
+    write(tmp_path, {"requirements.txt": requirement + "\n", "a.py": "import torch\nx.cuda()\n"})
+    requires = json.loads(cli("analyze", tmp_path, "--format", "json").out)["requires"]
+    assert (requires["torch"] if requires else None) == version
+    for command in ("analyze", "convert"):
+        out = " ".join(cli(command, tmp_path).out.split())
+        assert ("to keep that version, use --torch" in out) is (version is not None)

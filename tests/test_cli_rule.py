@@ -60,6 +60,7 @@ def test_the_page_of_a_rule(cli, extra):
     assert ran.out == (
         "NPU599 house-wrapper (manual)\nour own wrapper around streams\n\n"
         "Why\nIt opens a [CUDA] stream.\n\nWhat to do\nUse the wrapper of the platform team.\n\n"
+        "What it is about\n  house.streams\n\n"
         "Examples\n  # with --unsafe\n    a = 1\n  - b = 2\n  + b = 3\n\n"
         "  # kept as it is\n    c = 4\n\n  # torch 2.1.0, reported to a person\n    d = 5\n\n"
         "Sources\n- the wiki\n"
@@ -78,6 +79,26 @@ def test_json(cli, extra):
     assert one["examples"][1:] == [{"kept": "c = 4\n"}, {"reported": "d = 5\n", "torch": "2.1.0"}]
     every = json.loads(cli("rule", "--rules", extra, "--format", "json").out)
     assert [each["code"] for each in every] == sorted([*load_catalog().rules, "NPU599"])
+
+
+def test_the_page_shows_the_rows_with_what_to_do(cli):
+    out = " ".join(cli("rule", "NPU511").out.split())
+    assert "flash_attn (replace) Use torch.nn.functional.scaled_dot_product_attention" in out
+    assert "more; cuda2npu rule NPU511 --format json has them all" in out
+    rows = json.loads(cli("rule", "NPU511", "--format", "json").out)["rows"]
+    assert [row["name"] for row in rows] == [row.name for row in load_catalog().rules["NPU511"].rows]
+    assert "Require torch==2.7.1 for the CPU" in " ".join(cli("rule", "NPU631").out.split())
+
+
+def test_braces_in_a_note_of_the_user_s(cli, extra):
+    text = EXTRA.replace('"house.streams" = {}', '"house.streams" = { note = "n" }')
+    extra.write_text(f"[notes]\nn = {{ en = 'Call {{x}}.' }}\n{text}", encoding="utf-8")
+    assert "Call {x}." in cli("rule", "NPU599", "--rules", extra).out
+
+
+def test_the_rules_of_a_family(cli):
+    codes = [line.split()[0] for line in cli("rule", "npu63").out.splitlines() if line.startswith("NPU")]
+    assert codes == [code for code in load_catalog().rules if code.startswith("NPU63")]
 
 
 @pytest.mark.parametrize(

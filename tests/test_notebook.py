@@ -99,5 +99,17 @@ def test_other_languages_are_left_alone():
     assert run(write(["x.cuda()"], as_list=True, language="R").encode()).status is Status.UNCHANGED
 
 
-def test_a_cell_that_cannot_be_parsed_fails_the_notebook():
-    assert run(write(["x = torch.cuda.(\n"], as_list=True).encode()).status is Status.FAILED
+@pytest.mark.parametrize("cell", ["x = torch.cuda.(\n", "pip install cuda-python\n", "%time x = (1\n%cuda\n"])
+def test_a_cell_that_is_no_python_is_named_and_keeps_no_other_from_it(cell):
+    cells = write([cell, "import torch\nx = torch.ones(1).cuda()\n"], as_list=True)
+    result = run(cells.encode())
+    assert [(change.rule, change.cell) for change in result.changes] == [("NPU001", 2), ("NPU002", 2)]
+    assert {(finding.rule, finding.cell) for finding in result.findings} == {("NPU903", 1)}
+
+
+@pytest.mark.parametrize("metadata", ['{"kernelspec": "python"}', "[1]", "null"])
+def test_metadata_of_any_kind_are_taken(metadata):
+    text = write(["import torch\ntorch.cuda.synchronize()\n"], as_list=True)
+    document = json.loads(text)
+    document["metadata"] = json.loads(metadata)
+    assert run(json.dumps(document).encode()).status is Status.CHANGED

@@ -45,6 +45,15 @@ def rules(source: str, settings: Settings = FIRST_CHIP) -> set[str]:
             "y = (F.interpolate((x).cpu(), size=3, mode='nearest-exact').to(x.device)).sum()\n",
         ),
         (
+            "y = F.interpolate((x + x) * 2, size=3, mode='nearest-exact')\n",
+            "y = F.interpolate(((x + x) * 2).cpu(), size=3, mode='nearest-exact').npu()\n",
+        ),
+        (
+            "y = F.interpolate(F.interpolate(x, 5, None, 'nearest-exact'), 3, None, 'nearest-exact')\n",
+            "y = F.interpolate(F.interpolate(x.cpu(), 5, None, 'nearest-exact').to(x.device).cpu(), 3, None, "
+            "'nearest-exact').npu()\n",
+        ),
+        (
             "y = F.interpolate(-x, size=3, mode='nearest-exact')\n",
             "y = F.interpolate((-x).cpu(), size=3, mode='nearest-exact').npu()\n",
         ),
@@ -55,6 +64,17 @@ def test_resizing_goes_by_the_cpu_and_back(before: str, after: str) -> None:
     assert text.endswith(after)
     assert ("torch_npu" in text) == (".npu()" in after)
     assert converted(text) == text
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "y = F.interpolate(torch.from_numpy(a)[None] + 0.5, size=3, mode='nearest-exact')\n",
+        "y = F.interpolate(x + 1, size=3, mode='nearest-exact')[0].numpy()\n",
+    ],
+)
+def test_what_is_on_the_cpu_stays_there(source: str) -> None:
+    assert converted(source) == source
 
 
 def test_the_input_may_be_moved_in_the_same_call() -> None:
@@ -137,3 +157,18 @@ def test_attributes_that_are_made_of_each_other_come_to_an_end() -> None:
     source = "class Pair:\n    def swap(self, new):\n        new.a, = self.b.expand(2),\n"
     source += "        new.a = self.b.expand(2)\n        new.b = self.a.expand(2)\n        self.a.nonzero()\n"
     assert run(source).error is None
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "y = F.interpolate(x, size=3, mode='nearest-exact')  # cuda2npu: ignore\n",
+        "y = F.interpolate(\n    x,\n    size=3,\n    mode='nearest-exact',\n)  # cuda2npu: ignore[NPU401]\n",
+        "y = torch.topk(\n    x,\n    3,\n    sorted=False,  # cuda2npu: ignore[NPU422]\n)\n",
+        "y = torch.load('b')  # cuda2npu: ignore\n",
+    ],
+)
+def test_a_comment_holds_for_what_is_inserted_and_dropped(source: str) -> None:
+    result = run(source)
+    assert not [change for change in result.changes if change.applied]
+    assert [finding.rule for finding in result.findings] == []

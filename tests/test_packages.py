@@ -33,6 +33,14 @@ def found(source: str, **options: object) -> Finding:
     return finding
 
 
+@pytest.mark.parametrize(
+    "condition", ["torch.cuda.is_available()", "not TYPE_CHECKING", "flash_attn_unavailable()"]
+)
+def test_a_condition_that_holds_on_an_npu_is_no_fallback(condition: str) -> None:
+    source = f"import torch\nif {condition}:\n    import flash_attn\n    torch.ones(1).cuda()\n"
+    assert found(source).severity is Severity.MANUAL
+
+
 # --- the table
 
 

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import io
+import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +12,7 @@ from cuda2npu import __version__
 from cuda2npu.messages import MESSAGES, say
 from cuda2npu.report.lines import failures, lines, summary_line
 from cuda2npu.report.model import Report
-from cuda2npu.report.page import Page
+from cuda2npu.report.page import Page, wrap
 from cuda2npu.report.summary import print_summary
 from cuda2npu.rewrite.change import Applicability, Change, FileResult, Finding, Kept, Severity, Status
 from cuda2npu.settings import Target
@@ -63,7 +65,7 @@ def test_it_counts_everything():
         "CUDA uses found": "4",
         "rewritten, safe": "1",
         "unsafe, shown but not applied": "0",
-        "left to a person": "3",
+        "left to a person": "2",
         "won't run on the NPU": "1",
         "must be looked at": "1",
         "good to know": "1",
@@ -175,4 +177,57 @@ def test_one_line_for_each_place_sorted():
         "b.py:2:1: NPU302 must be looked at: this has no counterpart on an NPU: torch.cuda. Write it anew.",
     ]
     assert list(failures(report)) == ["a.py:1:1: failed: line 1: bad"]
-    assert summary_line(report) == "files: 3, to rewrite: 1, unsafe: 1, for you: 2, failed: 1"
+    assert (
+        summary_line(report) == "files: 3, to rewrite: 1, unsafe: 1, for you: 2, good to know: 0, failed: 1"
+    )
+
+
+def test_insertions_and_removals_read_well():
+    added = replace(SAFE, end=SAFE.start, before="", after=",\n    type=lambda name: name")
+    removed = replace(SAFE, after="")
+    shown = list(lines(document(file("a.py", changes=(added,)), file("b.py", changes=(removed,)))))
+    assert shown[0].endswith(": inserts type=lambda name: name")
+    assert shown[1].endswith(": removes torch.cuda")
+
+
+def test_advice_of_several_lines_stays_on_one():
+    found = replace(finding(Severity.MANUAL), advice="First.\n- a\n- b")
+    (line,) = lines(document(file("a.py", found)))
+    assert line.endswith(". First. - a - b")
+
+
+def test_a_change_that_serves_another_one_says_so(tmp_path, write, cli):
+    write(tmp_path, {"a.py": "import torch\ntorch.cuda.is_available()\n"})
+    changes = json.loads(cli("check", tmp_path, "--format", "json").out)["files"][0]["changes"]
+    assert [change.get("site", True) for change in changes] == [False, True]
+
+
+def test_a_chain_over_several_lines_is_one_change(tmp_path, write, cli):
+    source = "import torch\nx = (torch.  # a\n  cuda.  # b\n  nvtx.range_push('x'))\n"
+    write(tmp_path, {"a.py": source})
+    assert json.loads(cli("check", tmp_path, "--format", "json").out)["summary"]["safe"] == 1
+
+
+def test_what_is_left_is_named_with_the_command_that_lists_it(tmp_path, write, cli):
+    cell = {"cell_type": "code", "source": "import torch\ntorch.cuda.cudart()\n"}
+    first = {"cell_type": "code", "source": "x = 1"}
+    notebook = {"cells": [first, cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+    source = "import torch\ntorch.cuda.cudart()\n"
+    write(tmp_path, {"my repo/a.py": source, "my repo/b.ipynb": json.dumps(notebook)})
+    ran = cli("convert", tmp_path / "my repo", "-o", tmp_path / "the copy")
+    assert f"`cuda2npu check '{tmp_path / 'the copy'}'`" in ran.out
+    assert "b.ipynb:cell 1:2 NPU" in ran.out
+
+
+def test_chinese_breaks_between_any_two_characters():
+    text = "以上仅由源代码得出，不能说明 NPU 上的精度（软件包）。"
+    assert wrap(text, 20) == ["以上仅由源代码得出，", "不能说明 NPU 上的精", "度（软件包）。"]
+    assert wrap("a /a/path/longer/than/that b", 8) == ["a", "/a/path/longer/than/that", "b"]
+    assert wrap("one\n\n    two three four", 13) == ["one", "", "    two three", "four"]
+
+
+@pytest.mark.parametrize(("lang", "stop"), [("en", ":"), ("zh", "：")])
+def test_a_full_stop_isn_t_followed_by_a_colon(lang, stop):
+    change = replace(SAFE, message="The value is a bool.")
+    (line,) = lines(document(file("a.py", changes=(change,))), lang)
+    assert f"bool{stop}" in line

@@ -69,7 +69,7 @@ MESSAGES: Mapping[str, tuple[str, str]] = {
     "would_safe": ("to rewrite, safe", "可改写（安全）"),
     "would_unsafe": ("to rewrite, unsafe", "可改写（需确认）"),
     "offered": ("unsafe, shown but not applied", "需确认，仅展示未应用"),
-    "offered_hint": ("see `cuda2npu check`, then use --unsafe", "用 cuda2npu check 查看，再用 --unsafe"),
+    "offered_hint": ("see `{check}`, then use --unsafe", "用 {check} 查看，再用 --unsafe"),
     "person": ("left to a person", "需人工处理"),
     "blocker": ("won't run on the NPU", "在 NPU 上无法运行"),
     "manual": ("must be looked at", "需要检查"),
@@ -77,6 +77,10 @@ MESSAGES: Mapping[str, tuple[str, str]] = {
     "kept": ("kept on purpose", "有意保留"),
     "first": ("These files need a person first:", "请优先处理以下文件："),
     "counts": ("{blocker} won't run, {manual} to look at", "{blocker} 处无法运行，{manual} 处需检查"),
+    "other_torch": (
+        "{path} requires torch {version}: to keep that version, use --torch {version}.",
+        "{path} 要求 torch {version}：如需保留该版本，请使用 --torch {version}。",
+    ),
     "more": ("and {count} more", "另有 {count} 项"),
     "failed_files": ("These files failed and were left as they are:", "以下文件失败，保持原样："),
     "skipped_files": ("These files were skipped:", "以下文件已跳过："),
@@ -93,8 +97,8 @@ MESSAGES: Mapping[str, tuple[str, str]] = {
         "用 --diff 查看改动；用 -o OUT 或 --in-place 写入。",
     ),
     "next_person": (
-        "do what `cuda2npu check` lists for you; `cuda2npu rule CODE` says why.",
-        "逐一处理需人工处理的位置：cuda2npu check 列出全部，cuda2npu rule 说明原因。",
+        "do what `{check}` lists for you; `cuda2npu rule CODE` says why.",
+        "逐一处理需人工处理的位置：{check} 列出全部，cuda2npu rule CODE 说明原因。",
     ),
     "next_read": (
         "read the changes, then run the program on the NPU and compare its results.",
@@ -106,17 +110,28 @@ MESSAGES: Mapping[str, tuple[str, str]] = {
     ),
     "next_nothing": ("nothing to do: no CUDA use was found.", "无需操作：未发现 CUDA 用法。"),
     # One line per place.
+    "with_note": ("{message}: {note}", "{message}：{note}"),
+    "with_remark": ("{message} ({remark})", "{message}（{remark}）"),
     "line_change": ("{message}: {before} -> {after}", "{message}：{before} -> {after}"),
+    "line_insert": ("{message}: inserts {after}", "{message}：插入 {after}"),
+    "line_remove": ("{message}: removes {before}", "{message}：删除 {before}"),
     "line_finding": ("{severity}: {message}: {token}", "{severity}：{message}：{token}"),
+    "line_advice": ("{line}. {advice}", "{line}。{advice}"),
     "line_unsafe": ("{message} (unsafe: applied with --unsafe)", "{message}（需确认：用 --unsafe 应用）"),
     "failed_line": ("failed: {reason}", "失败：{reason}"),
     "checked": (
-        "files: {files}, to rewrite: {rewritten}, unsafe: {offered}, for you: {person}, failed: {failed}",
-        "文件：{files}，可改写：{rewritten}，需确认：{offered}，需人工处理：{person}，失败：{failed}",
+        "files: {files}, to rewrite: {rewritten}, unsafe: {offered}, for you: {person},"
+        " good to know: {info}, failed: {failed}",
+        "文件：{files}，可改写：{rewritten}，需确认：{offered}，需人工处理：{person}，仅供参考：{info}，失败：{failed}",
     ),
     # The explanation of a rule.
     "why": ("Why", "原因"),
     "advice": ("What to do", "处理方法"),
+    "rows": ("What it is about", "适用对象"),
+    "more_rows": (
+        "and {count} more; cuda2npu rule {code} --format json has them all",
+        "另有 {count} 项；完整列表见 cuda2npu rule {code} --format json",
+    ),
     "example": ("Examples", "示例"),
     "is_kept": ("kept as it is", "保持不变"),
     "is_reported": ("reported to a person", "提示人工处理"),
@@ -152,6 +167,10 @@ MESSAGES: Mapping[str, tuple[str, str]] = {
         "cuda2npu: no operator ran on the device: the script never used the NPU",
         "cuda2npu：没有任何算子在设备上运行：脚本没有使用 NPU",
     ),
+    "run_stopped": (
+        "cuda2npu: a signal ended the script before it could say what ran on the simulated NPU",
+        "cuda2npu：脚本被信号终止，未能统计在模拟 NPU 上运行的算子",
+    ),
     "run_counts": (
         "cuda2npu: simulated NPU: {operators} operators of {kinds} kinds,"
         " {devices} device(s), {processes} process(es), peak memory {peak} MB",
@@ -173,10 +192,6 @@ MESSAGES: Mapping[str, tuple[str, str]] = {
         "Python files that use an NPU already: {npu_files}.",
         "已经用到 NPU 的 Python 文件：{npu_files}。",
     ),
-    "analysis_mentions": (
-        "Other files that mention CUDA and aren't converted: {count}; they are listed below.",
-        "提到 CUDA 但不会被转换的其他文件：{count}；列在下面。",
-    ),
     "analysis_left_out": (
         "Failed: {failed}, skipped: {skipped}; what is in them isn't counted.",
         "失败：{failed}，跳过：{skipped}；其内容未计入。",
@@ -189,6 +204,16 @@ MESSAGES: Mapping[str, tuple[str, str]] = {
     "analysis_aside": (
         "Good to know: {info}. CUDA words kept on purpose: {kept}.",
         "仅供参考：{info}。有意保留的 CUDA 字样：{kept}。",
+    ),
+    "analysis_apart": (
+        "Not among these places: in CUDA sources {native}, lines outside of Python that mention CUDA and"
+        " stay, in {mentions} files. `convert` counts all together: {every}.",
+        "以上位置不含：CUDA 源文件中的 {native} 处；{mentions} 个非 Python 文件中提到 CUDA 且保持原样的行。"
+        "convert 把它们一并计入，共 {every} 处。",
+    ),
+    "analysis_mentioned": (
+        "To look at there, too: lines that mention CUDA and stay (NPU903), in {files}.",
+        "其中还需检查提到 CUDA 且保持原样的行（NPU903）：{files}。",
     ),
     "analysis_no_uses": ("No CUDA use was found.", "未发现 CUDA 用法。"),
     "analysis_effort": ("Python files by effort", "按工作量划分的 Python 文件"),
@@ -224,6 +249,7 @@ MESSAGES: Mapping[str, tuple[str, str]] = {
         "不在 cuda2npu 的表中，是否使用 CUDA 未知：",
     ),
     "state_works": ("Work as they are:", "可直接使用："),
+    "with_count": ("{title} ({count})", "{title}（{count}）"),
     "analysis_native": ("CUDA sources: {files} files, {lines} lines", "CUDA 源文件：{files} 个，{lines} 行"),
     "analysis_operators": ("Operators and dtypes at risk", "有风险的算子和数据类型"),
     "analysis_configuration": (

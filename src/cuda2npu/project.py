@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -83,6 +84,8 @@ def _other(entry: Entry, settings: Settings, uses_torch: bool) -> FileResult | N
     """Convert a file that isn't Python; None if there is nothing to say about it."""
     if entry.kind is not Kind.DATA or entry.status is not None or not others.may_concern(entry.path):
         return None
+    if any(_is_same(entry.source, rules) for rules in settings.rules):
+        return None  # a rule file is ours: the CUDA names in it are what it is about
     try:
         with Path(entry.source).open("rb") as source:
             data = source.read(MAX_SIZE + 1)
@@ -94,6 +97,13 @@ def _other(entry: Entry, settings: Settings, uses_torch: bool) -> FileResult | N
         reason = say("internal", settings.lang, reason=f"{type(error).__name__}: {error}")
         return FileResult(entry.path, Status.FAILED, error=reason)
     return replace(result, path=entry.path) if result is not None else None
+
+
+def _is_same(one: str, other: str) -> bool:
+    try:
+        return os.path.samefile(one, other)
+    except OSError:
+        return False
 
 
 def _written(entry: Entry, result: FileResult, settings: Settings, write: Writer) -> FileResult:

@@ -11,7 +11,7 @@ import pytest
 
 pytest.importorskip("torch")
 
-PRELUDE = "import torch\nfrom torch import nn\nx = torch.ones(2, 3).cuda()\n"
+PRELUDE = "import copy\nimport torch\nfrom torch import nn\nx = torch.ones(2, 3).cuda()\n"
 
 
 def run(code: str, folder: Path) -> str:
@@ -41,6 +41,9 @@ def run(code: str, folder: Path) -> str:
         ("torch.cat([x, x]).is_cuda, torch.stack([x, x]).is_cuda", "True True"),
         ("x.split(1)[1].is_cuda, x.max(0).values.is_cuda", "True True"),
         ("nn.DataParallel(nn.Linear(3, 1)).cuda()(x).shape", "torch.Size([2, 1])"),
+        ("nn.Parameter(x).is_cuda, copy.deepcopy(nn.Linear(3, 1).cuda()).weight.is_cuda", "True True"),
+        ("x.record_stream(torch.cuda.current_stream())", "None"),
+        ("torch.cuda.nccl.version() > (2,), torch.cuda.profiler.start()", "True None"),
     ],
 )
 def test_answers(tmp_path, expression, value):
@@ -149,6 +152,106 @@ print(nn.DataParallel(net, device_ids=[0])(y).shape, whole(y[:1].repeat(5, 1)).s
     ]
 
 
+def test_generators(tmp_path):
+    code = """
+seeded = torch.Generator(device="cuda").manual_seed(3)
+drawn = torch.randn(2, generator=seeded, device="cuda:1")
+print(seeded.device, torch.Generator("cuda:1").device, torch.Generator().device, drawn.device)
+print(torch.equal(drawn.cpu(), torch.randn(2, generator=torch.Generator().manual_seed(3))))
+print(isinstance(seeded, torch.Generator), isinstance(torch.default_generator, torch.Generator))
+print(len(torch.cuda.default_generators) == torch.cuda.device_count())
+"""
+    assert run(code, tmp_path).splitlines() == ["cuda:0 cuda:1 cpu cuda:1", "True", "True True", "True"]
+
+
+def test_programs_that_ask_about_autocast(tmp_path):
+    code = """
+def answers():
+    return torch.is_autocast_enabled(), torch.is_autocast_enabled("cuda"), torch.get_autocast_dtype("cuda")
+
+print(*answers())
+with torch.autocast("cuda", dtype=torch.bfloat16):
+    print(*answers())
+"""
+    assert run(code, tmp_path).splitlines() == ["False False torch.float16", "True True torch.bfloat16"]
+
+
+@pytest.mark.parametrize("reentrant", [False, True])
+def test_dropout_in_a_checkpoint(tmp_path, reentrant):
+    code = f"""
+from torch.utils.checkpoint import checkpoint
+torch.manual_seed(0)
+net = nn.Sequential(nn.Linear(3, 8), nn.Dropout(0.5), nn.ReLU()).cuda()
+
+def gradient(call):
+    torch.manual_seed(1)
+    y = x.clone().requires_grad_()
+    call(y).sum().backward()
+    return y.grad
+
+kept, computed = gradient(net), gradient(lambda y: checkpoint(net, y, use_reentrant={reentrant}))
+print(torch.equal(kept, computed))
+"""
+    assert run(code, tmp_path) == "True"
+
+
+def test_threads_and_backward_passes_find_the_device(tmp_path):
+    code = """
+import threading
+
+class Function(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, y):
+        return y * 2
+
+    @staticmethod
+    def backward(ctx, gradient):
+        print(torch.ones(1).cuda().is_cuda)
+        return gradient * 2
+
+thread = threading.Thread(target=lambda: print(torch.ones(1).cuda().device))
+thread.start()
+thread.join()
+Function.apply(x.requires_grad_()).sum().backward()
+"""
+    assert run(code, tmp_path).splitlines() == ["cuda:0", "True"]
+
+
+def test_compile_leaves_the_program_as_it_is(tmp_path):
+    code = """
+net = nn.Linear(3, 1).cuda()
+compiled = torch.compile(net, mode="max-autotune")
+double = torch.compile(fullgraph=True)(lambda y: y * 2)
+print(torch.equal(compiled(x), net(x)), compiled._orig_mod is net, double(x).is_cuda)
+print(sorted(compiled.state_dict()))
+"""
+    assert run(code, tmp_path).splitlines() == ["True True True", "['_orig_mod.bias', '_orig_mod.weight']"]
+
+
+def test_the_gradients_of_parts_are_summed_part_by_part(tmp_path):
+    code = """
+net = nn.Linear(1, 1, bias=False).cuda()
+twice = lambda module: nn.DataParallel(module, device_ids=[0, 1])
+
+class Both(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.net = net
+        self.seen = 0
+
+    def forward(self, y):
+        self.seen += 1
+        print(y.shape[0], torch.cuda.current_device(), self.net.weight.device)
+        return self.net(y) + self.net(y * 2**24)
+
+both = Both()
+twice(both)(torch.tensor([[1.0], [-1.0], [1.0]]).cuda()).sum().backward()
+print(both.seen, net.weight.grad.item())
+"""
+    # Each part alone: 1 - 1 + (1 - 1) * 2**24 and 1 + 2**24, which rounds to 2**24.
+    assert run(code, tmp_path).splitlines() == ["2 0 cuda:0", "1 1 cuda:1", "0 16777216.0"]
+
+
 def test_two_processes(tmp_path):
     (tmp_path / "train.py").write_text(
         """
@@ -161,11 +264,19 @@ from torch.nn.parallel import DistributedDataParallel
 dist.init_process_group("nccl")
 rank = dist.get_rank()
 torch.cuda.set_device(rank)
-net = DistributedDataParallel(torch.nn.Linear(2, 1).cuda(rank), device_ids=[rank])
+layers = torch.nn.Sequential(torch.nn.BatchNorm1d(2), torch.nn.Linear(2, 1))
+layers = torch.nn.SyncBatchNorm.convert_sync_batchnorm(layers).cuda(rank)
+net = DistributedDataParallel(layers, device_ids=[rank])
 t = torch.tensor([rank + 1.0]).cuda()
-dist.all_reduce(t)
-net(torch.ones(1, 2).cuda()).sum().backward()
-sys.stdout.write(f"{t.item()} {t.device}\\n")  # at once: two processes write
+pair = dist.new_group([0, 1], backend="nccl")
+dist.all_reduce(t, group=pair)
+average = torch.tensor([rank + 2.0]).cuda()
+dist.all_reduce(average, op=dist.ReduceOp.AVG, async_op=True).wait()
+net(torch.full((2, 2), float(rank)).cuda()).sum().backward()
+backends = dist.get_backend(), dist.get_backend(pair), dist.is_nccl_available()
+mean = layers[0].running_mean.tolist()  # a tenth of that over both processes
+# At once, as two processes write.
+sys.stdout.write(f"{t.item()} {average.item()} {t.device} {backends} {mean}\\n")
 dist.destroy_process_group()
 """,
         encoding="utf-8",
@@ -174,4 +285,5 @@ dist.destroy_process_group()
     command += ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "train.py"]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300, env=environment)
-    assert sorted(ran.stdout.splitlines()) == ["3.0 cuda:0", "3.0 cuda:1"], ran.stderr
+    rest = "('nccl', 'nccl', True) [0.05000000074505806, 0.05000000074505806]"
+    assert sorted(ran.stdout.splitlines()) == [f"3.0 2.5 cuda:{rank} {rest}" for rank in (0, 1)], ran.stderr

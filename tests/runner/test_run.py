@@ -153,6 +153,16 @@ def test_a_script_that_never_uses_the_device_is_told_so(torch_script):
     assert json.loads((folder / "stats.json").read_text())["total"] == 0
 
 
+def test_a_script_that_a_signal_ended_is_not_said_to_have_left_the_device_alone(torch_script):
+    folder = torch_script(
+        "import os, signal, torch\ntorch.ones(2, device='npu')\nos.kill(os.getpid(), signal.SIGTERM)\n"
+    )
+    ran = run("--device", "sim", "script.py", cwd=folder)
+    assert ran.returncode == 128 + signal.SIGTERM
+    assert "a signal ended the script" in ran.stderr
+    assert "never used" not in ran.stderr
+
+
 def test_operators_of_all_processes_are_counted(torch_script):
     folder = torch_script(
         "import torch\nimport torch_npu\nimport torch.multiprocessing as mp\n\n\n"

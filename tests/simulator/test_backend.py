@@ -425,6 +425,36 @@ def test_training_equals_the_cpu(name: str) -> None:
     assert all(map(torch.equal, npu_weights, weights))
 
 
+class Tied(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(4, 3)
+        self.head = nn.Linear(3, 4, bias=False)
+        self.head.weight = self.embedding.weight
+
+
+def test_a_module_keeps_its_parameters_when_it_moves() -> None:
+    model = Tied()
+    before = model.head.weight
+    optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
+    model.to("npu")
+    assert model.head.weight is model.embedding.weight is before
+    model.head(model.embedding(torch.tensor([1], device="npu"))).sum().backward()
+    value = before.detach().clone()
+    optimizer.step()
+    assert before.grad is not None
+    assert before.grad.device.type == "npu"
+    assert not torch.equal(before, value)
+    assert model.cpu().head.weight is model.embedding.weight is before
+
+
+def test_data_of_another_kind_is_refused() -> None:
+    with refused("incompatible tensor type"):
+        torch.ones(2).data = torch.ones(2).to_sparse().to("npu")
+    with refused("incompatible tensor type"):
+        npu(2).data = torch.ones(2).to_sparse()
+
+
 def test_training_with_autocast_equals_the_cpu() -> None:
     model, x = nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 2)), torch.randn(3, 7, 6)
     assert train(model, x, "npu", autocast=True)[0] == train(model, x, "cpu", autocast=True)[0]

@@ -424,6 +424,22 @@ def test_checkpoints_copies_and_layers_on_two_cards() -> None:
     )
 
 
+def test_dropout_in_a_parallel_module_draws_the_same_in_each_run() -> None:
+    run(
+        """
+        torch.manual_seed(0)
+        layers = [layer for _ in range(9) for layer in (nn.Linear(8, 8), nn.Dropout())]
+        model = nn.DataParallel(nn.Sequential(*layers))
+        x = torch.randn(6, 8, device="npu")
+        results = []
+        for _ in range(8):
+            torch.manual_seed(1)
+            results.append(model.npu()(x))
+        assert all(torch.equal(result, results[0]) for result in results)
+        """
+    )
+
+
 def test_data_loaders_and_processes(tmp_path: Path) -> None:
     run_file(
         """
@@ -602,6 +618,36 @@ def test_profiler(tmp_path: Path) -> None:
     )
 
 
+OUT_OF_MEMORY = """
+    big = lambda: torch.ones(1 << 24, device="npu")
+    refused({error}, big, "NPU out of memory. Tried to allocate 64.00 MiB (NPU 0; 20.00 MiB total")
+    held = [torch.ones(1 << 21, device="npu") for _ in range(2)]
+    assert torch.npu.mem_get_info() == (4 << 20, 20 << 20)
+    assert torch.npu.get_device_properties(0).total_memory == 20 << 20
+    refused({error}, lambda: held[0] + held[1], "20.00 MiB total capacity; 16.00 MiB already allocated")
+    del held
+    assert torch.ones(1 << 22, device="npu").sum().item() == 1 << 22
+    try:
+        torch.ones(1 << 24, device="npu:1")
+    except Exception as caught:
+        assert isinstance(caught, torch.OutOfMemoryError) is {of_class}
+    """
+
+
+def test_out_of_memory() -> None:
+    limit = {"CUDA2NPU_SIM_MEMORY": "20MiB"}
+    run_for("2.7", OUT_OF_MEMORY.format(error="torch.OutOfMemoryError", of_class=True), **limit)
+    run_for("2.6", OUT_OF_MEMORY.format(error="RuntimeError", of_class=False), **limit)
+
+
+@pytest.mark.parametrize("wrong", ["2", "0MiB", "2 GB", "-1GiB", "much"])
+def test_a_memory_size_that_is_none(wrong: str) -> None:
+    env = environment(CUDA2NPU_SIM_MEMORY=wrong)
+    done = subprocess.run([sys.executable, "-c", "import torch_npu"], env=env, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert f"must be a whole number of MiB or GiB such as 512MiB or 2GiB, not '{wrong}'" in done.stderr
+
+
 def test_compile_captures_and_notes_it_once() -> None:
     printed = run(
         """
@@ -616,6 +662,21 @@ def test_compile_captures_and_notes_it_once() -> None:
         """
     )
     assert printed.count('backend="aot_eager" in place of "inductor"') == 1
+
+
+def test_compile_of_attention_equals_eager() -> None:
+    run(
+        """
+        def losses(model):
+            torch.manual_seed(0)
+            x = torch.randn(2, 5, 8, device="npu")
+            return [model(x).square().mean().item() for _ in range(2)]
+
+        torch.manual_seed(1)
+        layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True).npu()
+        assert losses(torch.compile(layer)) == losses(layer)
+        """
+    )
 
 
 def test_transfer_to_npu() -> None:

@@ -18,7 +18,11 @@ ROWS: Mapping[str, tuple[str, str]] = {
     "library_default": (_NAME, "the dotted name of a function, as corp.models.load"),
     "package_import": (_NAME, "a package or a module, as corp_kernels"),
     "attribute_name": (r"\*\.[A-Za-z_]\w*", "an attribute of any object, as *.cuda_handle"),
-    "call": (r"[*\w.]+(?:\((?:\d+:)?\w+=[^)]*\))?", "a call, as corp.fit or corp.fit(2:backend=nccl)"),
+    "call": (
+        r"[*\w.]+(?:\((?:\d+:)?\w+=(?!\*\))[^)]+\))?",
+        "a call, as corp.fit, or an argument with its value, as corp.fit(2:backend=nccl); "
+        "? is any value but None, False and 0, and ! an argument that isn't given",
+    ),
     "result_member": (rf"{_NAME}\(\)(?:\.\w+)?", "a member of a result, as corp.gpu.info().sm_count"),
     "provider_name": (r".+", "a whole string"),
     "environment": (r"[A-Za-z_]\w*", "the name of an environment variable"),
@@ -156,6 +160,8 @@ def check_users_rule(table: Mapping[str, Any]) -> None:
         changes = any(each.get("to") for each in (row if isinstance(row, list) else [row]))
         if changes and table["applicability"] == Applicability.MANUAL.value:
             raise ValueError(f"row {name}: a manual rule changes nothing, so that there is no to")
+        if name.endswith("=!)") and not changes and table["applicability"] != Applicability.MANUAL.value:
+            raise ValueError(f"row {name}: to is missing: the argument that is added, as comm='hccl'")
 
 
 def _of_fields(kind: type, without: str = "") -> dict[str, tuple[_Check, str]]:

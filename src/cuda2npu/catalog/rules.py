@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from importlib import resources
 from pathlib import Path
@@ -49,11 +49,14 @@ class Row:
 
     :param name: dotted CUDA name, such as ``torch.cuda.graph``.
     :param to: dotted name that takes its place; empty where there is none.
-    :param torch_npu: condition on the minor version in which ``to`` exists.
+    :param torch_npu: condition on the minor version in which ``to`` exists; without ``to``, on the
+        versions that the row is about.
     :param keywords: CUDA keyword argument -> its name on the NPU.
     :param positional: index of a positional argument (from 0) -> the keyword that it must be given by.
     :param lacks: keywords that the counterpart doesn't take.
     :param unless: keywords that make a call right as it is.
+    :param needs: position and keyword of an argument, as ``2:num_layers``; without it, or with 1, the
+        row isn't about a call.
     :param soc: the chips that the row is about; empty for all.
     :param dtypes: the types of tensors that the row is about.
     :param op: the ATen operator behind ``name``; the row is about versions that have no kernel for it.
@@ -68,6 +71,7 @@ class Row:
     positional: Mapping[int, str] = field(default_factory=dict)
     lacks: Sequence[str] = ()
     unless: Sequence[str] = ()
+    needs: str = ""
     soc: Sequence[str] = ()
     dtypes: Sequence[str] = ()
     op: str = ""
@@ -85,9 +89,13 @@ class Row:
 
     def concerns(self, target: Target) -> bool:
         """Whether the row is about this version and this chip."""
-        if self.soc and target.soc not in self.soc:
+        if not self.is_about(target):
             return False
         return self.holds_for(target.version) and not (self.op and has_kernel(self.op, target.version))
+
+    def is_about(self, target: Target) -> bool:
+        """Whether the row is about this chip."""
+        return not self.soc or target.soc in self.soc
 
 
 @dataclass(frozen=True)
@@ -152,6 +160,7 @@ class Catalog:
 
     :param others: codemod -> the rows of its rules, where those are about calls, or about files that
         aren't Python; several may have the same name.
+    :param overridden: the rows of ours in whose place the user's stand.
     :param modules: names of rows that have other rows below them.
     :param roots: top-level packages that rows are about.
     :param foreign: top-level packages whose devices and ``cuda`` members aren't torch's.
@@ -164,6 +173,7 @@ class Catalog:
     rules: Mapping[str, Rule]
     rows: Mapping[str, tuple[Rule, Row]]
     others: Mapping[str, Sequence[tuple[Rule, Row]]]
+    overridden: Mapping[str, tuple[Rule, Row]]
     modules: frozenset[str]
     roots: frozenset[str]
     reasons: Mapping[str, Text]
@@ -187,10 +197,48 @@ def load_catalog(extra: Iterable[str] = ()) -> Catalog:
     return _load(tuple(extra))
 
 
+def load_catalog_for(target: Target, extra: Iterable[str] = ()) -> Catalog:
+    """Read the same without the rows that aren't about this version and this chip.
+
+    Where a row of the user's isn't, ours of the same name is in its place again.
+
+    :raises CatalogError: as :func:`load_catalog` does.
+    """
+    return _load_for(target, tuple(extra))
+
+
+@lru_cache(maxsize=8)
+def _load_for(target: Target, extra: tuple[str, ...]) -> Catalog:
+    catalog = _load(extra)
+    rows = {}
+    for name, found in catalog.rows.items():
+        for rule, row in (found, catalog.overridden.get(name, found)):
+            here = _on(target, rule, row)
+            if here is not None:
+                rows[name] = (rule, here)
+                break
+    others = {
+        codemod: _without_overridden([(rule, row) for rule, row in found if row.concerns(target)])
+        for codemod, found in catalog.others.items()
+    }
+    return replace(catalog, rows=rows, others=others)
+
+
+def _on(target: Target, rule: Rule, row: Row) -> Row | None:
+    """Return what ``row`` says on a target; None if it isn't about that."""
+    if row.concerns(target):
+        return row
+    if not row.to or not row.is_about(target):
+        return None
+    # This version lacks ``to``: the name is reported. The codemod symbol says which version has it.
+    return row if rule.codemod == "symbol" else replace(row, to="")
+
+
 @lru_cache(maxsize=8)
 def _load(extra: tuple[str, ...]) -> Catalog:
     rules: dict[str, Rule] = {}
     rows: dict[str, tuple[Rule, Row]] = {}
+    overridden: dict[str, tuple[Rule, Row]] = {}
     others: dict[str, list[tuple[Rule, Row]]] = {}
     reasons: dict[str, Text] = {}
     packages: dict[str, set[str]] = {"foreign": set(), "torch_family": set(), "plain": set()}
@@ -222,12 +270,15 @@ def _load(extra: tuple[str, ...]) -> Catalog:
                 other = rows[row.name][0] if row.name in rows else None
                 if other is not None and other.file == rule.file:  # a user's row may override ours
                     raise CatalogError(f"{where}: {rule.code} maps {row.name}, as {other.code} does")
+                if other is not None and not other.file:
+                    overridden[row.name] = rows[row.name]
                 rows[row.name] = (rule, row)
     modules = frozenset(name.rpartition(".")[0] for name in rows)
     return Catalog(
         dict(sorted(rules.items())),
         rows,
-        {codemod: _without_overridden(found) for codemod, found in others.items()},
+        others,
+        overridden,
         modules,
         frozenset(name.partition(".")[0] for name in rows),
         reasons,
@@ -347,6 +398,7 @@ def _row(name: str, row: Mapping[str, Any], notes: Mapping[str, Text]) -> Row:
         positional={int(index): keyword for index, keyword in row.get("positional", {}).items()},
         lacks=tuple(row.get("lacks", ())),
         unless=tuple(row.get("unless", ())),
+        needs=row.get("needs", ""),
         soc=_socs(name, row),
         dtypes=tuple(row.get("dtypes", ())),
         op=row.get("op", ""),

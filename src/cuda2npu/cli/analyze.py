@@ -37,7 +37,7 @@ def analyze(sources: tuple[str, ...], form: str, output: Path | None, quiet: boo
     Exit code: 0; 1 if a file failed; 2 for wrong usage.
     """
     from cuda2npu import config
-    from cuda2npu.catalog.rules import load_catalog
+    from cuda2npu.catalog.rules import load_catalog_for
     from cuda2npu.discover import discover
     from cuda2npu.inventory import take
     from cuda2npu.report.analysis import analysis
@@ -54,8 +54,10 @@ def analyze(sources: tuple[str, ...], form: str, output: Path | None, quiet: boo
     one_folder = len(sources) == 1 and Path(sources[0]).is_dir()
     roots = named_roots(sources) if one_folder else given_roots(sources)
     document = job.run(roots, settings, leave, quiet=quiet)
-    inventory = take(discover(roots, settings.exclude), load_catalog(settings.rules), settings.lang)
-    result = analysis(document, inventory, sources, settings.lang)
+    catalog = load_catalog_for(settings.target, settings.rules)
+    inventory = take(discover(roots, settings.exclude), catalog, settings.lang)
+    origins = {rule.code: rule.file for rule in catalog.rules.values() if rule.file}
+    result = analysis(document, inventory, sources, settings.lang, flags["rules"] or (), origins)
     with _opened(output) as file:
         if form == "json":
             file.write(dumps(result))

@@ -93,7 +93,7 @@ def _copy(
         click.echo(f"cuda2npu: {output} is incomplete; convert again with --force", err=True)
         raise
     places = {"copy_at": output, "report_at": folder / REPORT, "patch_at": folder / PATCH}
-    job.sum_up(document, settings, written=True, quiet=quiet, places=places)
+    job.sum_up(document, settings, written=True, quiet=quiet, places=places, left_in=[output])
     return document
 
 
@@ -115,7 +115,9 @@ def _convert_where_it_is(
         quiet=quiet,
     )
     places = {"report_at": report / REPORT, "patch_at": report / PATCH} if report else {}
-    job.sum_up(document, settings, written=in_place, quiet=quiet, to_stderr=diff, places=places)
+    job.sum_up(
+        document, settings, written=in_place, quiet=quiet, to_stderr=diff, places=places, left_in=sources
+    )
     return document
 
 
@@ -138,5 +140,5 @@ def _filter(settings: Settings, quiet: bool) -> dict[str, Any]:
     report = Report(settings.target)
     report.add(result)
     document = report.document()
-    job.sum_up(document, settings, written=True, quiet=quiet, to_stderr=True)
+    job.sum_up(document, settings, written=True, quiet=quiet, to_stderr=True, left_in=["FILE"])
     return document

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import closing
@@ -103,11 +104,13 @@ def sum_up(
     quiet: bool = False,
     to_stderr: bool = False,
     places: Mapping[str, Path] | None = None,
+    left_in: Sequence[str | Path] = (),
 ) -> None:
     """Print the summary; if ``quiet``, only what failed, to stderr.
 
     :param written: whether the changes were written, or only would be.
     :param places: message key -> path of what was left on disk.
+    :param left_in: where what is left to a person is to be found.
     """
     from cuda2npu.report.lines import failures
     from cuda2npu.report.page import Page
@@ -118,7 +121,8 @@ def sum_up(
             click.echo(line, err=True)
         return
     page = Page(sys.stderr if to_stderr else sys.stdout)
-    print_summary(document, page, lang=settings.lang, written=written, places=places or {})
+    check = " ".join(["cuda2npu check", *(shlex.quote(str(path)) for path in left_in)])
+    print_summary(document, page, lang=settings.lang, written=written, places=places or {}, check=check)
 
 
 def left_to_a_person(document: dict[str, Any]) -> bool:

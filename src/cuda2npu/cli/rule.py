@@ -33,7 +33,7 @@ Examples:
 @click.option("--test", is_flag=True, help="Run the examples of --rules, or of the rule CODE.")
 @options.language
 def rule(code: str | None, form: str, test: bool, **flags: Any) -> int:
-    """List the rules, or explain the one with this CODE or name.
+    """List the rules, or those whose codes begin with CODE, or explain the one with this CODE or name.
 
     Exit code: 0; 1 if an example fails with --test; 2 for wrong usage.
     """
@@ -43,18 +43,19 @@ def rule(code: str | None, form: str, test: bool, **flags: Any) -> int:
 
     settings = config.settings([os.curdir], flags)
     lang, known = settings.lang, job.load_rules(settings.rules)
-    found = _find(code, known) if code is not None else None
+    found = _find(code, known) if code is not None else list(known.values())
     page = Page(sys.stdout)
+    one = code is not None and len(found) == 1
     if test:
         users = [each for each in known.values() if each.file]
-        return _test([found] if found else users or list(known.values()), settings, page)
+        return _test(found if code is not None else users or found, settings, page)
     if form == "json":
-        listed = as_json(found, lang) if found else [as_json(each, lang) for each in known.values()]
-        click.echo(json.dumps(listed, indent=1))
-    elif found:
-        print_page(found, page, lang)
+        listed = [as_json(each, settings.target, lang) for each in found]
+        click.echo(json.dumps(listed[0] if one else listed, indent=1))
+    elif one:
+        print_page(found[0], page, settings.target, lang)
     else:
-        print_list(known.values(), page, lang)
+        print_list(found, page, lang)
     return 0
 
 
@@ -74,10 +75,14 @@ def _test(rules: Sequence[Rule], settings: Settings, page: Page) -> int:
     return 1 if failed else 0
 
 
-def _find(code: str, known: Mapping[str, Rule]) -> Rule:
+def _find(code: str, known: Mapping[str, Rule]) -> Sequence[Rule]:
+    """Return the rule with this code or name, or those whose codes begin so, as ``--select`` takes them."""
     names = {name.upper(): each for each in known.values() for name in (each.code, each.name)}
     if code.upper() in names:
-        return names[code.upper()]
+        return [names[code.upper()]]
+    family = [each for each in known.values() if each.code.startswith(code.upper())]
+    if family:
+        return family
     close = difflib.get_close_matches(code.upper(), names, cutoff=0.5)
     meant = dict.fromkeys(f"{names[name].code} {names[name].name}" for name in close)
     hint = f"; did you mean {' or '.join(meant)}?" if meant else ""

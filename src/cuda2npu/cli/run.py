@@ -102,10 +102,8 @@ def run(
     for line in () if quiet else summary.before(device, lang or "en"):
         page.line(*line)
     ended = launch(words, device, devices=devices, target=version)
-    if ended.statistics is None:
-        return ended.code
-    for line in () if quiet else summary.after(ended.statistics, lang or "en"):
+    for line in () if quiet else summary.after(ended, lang or "en"):
         page.line(*line)
-    if stats is not None:
+    if stats is not None and ended.statistics is not None:
         stats.write_text(json.dumps(ended.statistics.as_json(), indent=1) + "\n", encoding="utf-8")
     return ended.code

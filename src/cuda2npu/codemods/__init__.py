@@ -7,6 +7,7 @@ from cuda2npu.codemods.attribute_name import AttributeName
 from cuda2npu.codemods.autograd_profiler import AutogradProfiler
 from cuda2npu.codemods.base import Codemod
 from cuda2npu.codemods.calls import Calls
+from cuda2npu.codemods.channels_last import ChannelsLast
 from cuda2npu.codemods.code_text import CodeText
 from cuda2npu.codemods.default_device import DefaultDevice
 from cuda2npu.codemods.default_tensor_type import DefaultTensorType
@@ -59,6 +60,7 @@ CODEMODS: tuple[type[Codemod], ...] = (
     ResizeDtype,
     Dtype,
     MaskAssignment,
+    ChannelsLast,
     AutogradProfiler,
     StartMethod,
     PackageImport,

@@ -24,7 +24,7 @@ _ROW = re.compile(
 _ANY = "*"
 _GIVEN = "?"  # any value that turns the argument on
 _ABSENT = "!"  # the argument isn't given
-_OFF = {"None", "False", "0", "0.0"}
+_OFF = {"None", "False", "0", "0.0", "0.", ".0"}
 
 
 class Pattern(NamedTuple):
@@ -35,6 +35,11 @@ class Pattern(NamedTuple):
     position: int | None
     keyword: str | None
     value: str
+
+    @property
+    def is_method(self) -> bool:
+        """Whether the row is about a method, of whatever object."""
+        return self.row.name.startswith("*.")
 
 
 class Calls(Codemod):
@@ -86,6 +91,8 @@ class Calls(Codemod):
         if names or not isinstance(function, cst.Attribute):
             return names
         method = f"*.{function.attr.value}"
+        if function.attr.value in self.unit.devices.cells.functions:
+            return frozenset()  # the file has a method of that name
         if method in self.patterns and self.may_be_tensor(function.value):
             return frozenset({method})
         return frozenset()
@@ -99,9 +106,17 @@ class Calls(Codemod):
             return self.unit.uses_torch and not self.unit.uses_foreign
         return kind is Kind.TORCH
 
+    def is_certain(self, call: cst.Call, pattern: Pattern) -> bool:
+        """Whether ``call`` is torch's beyond doubt; a method may be one of the program's own, too."""
+        if not pattern.is_method or not isinstance(call.func, cst.Attribute):
+            return True
+        return self.unit.kinds.of(call.func.value).kind is Kind.TORCH
+
     def check(self, call: cst.Call, pattern: Pattern) -> None:
         """Deal with a call of the function that ``pattern`` is about."""
-        if any(argument(call, None, keyword) for keyword in pattern.row.unless):
+        if any(argument(call, None, keyword) for keyword in pattern.row.unless) or self.is_moot(
+            call, pattern
+        ):
             return
         if pattern.keyword is None:
             self.report(call.func, pattern)
@@ -118,6 +133,14 @@ class Calls(Codemod):
             return
         if not self.has_value(arg.value, pattern.value) or not self.changed(call, arg, pattern):
             self.report(arg, pattern)
+
+    def is_moot(self, call: cst.Call, pattern: Pattern) -> bool:
+        """Whether the argument that the row needs is missing or 1, so that it isn't about ``call``."""
+        if not pattern.row.needs or any(arg.star for arg in call.args):
+            return False
+        position, _, keyword = pattern.row.needs.partition(":")
+        arg = argument(call, int(position), keyword)
+        return arg is None or self.spans.text(arg.value) == "1"
 
     def check_unpacked(self, call: cst.Call, pattern: Pattern) -> None:
         """Report ``f(x, **{"mode": "nearest"})``, where the dictionary can be seen."""
@@ -148,7 +171,8 @@ class Calls(Codemod):
             span, after = self.spans.whole(arg.value), row.to
         if span is None:
             return False
-        if self.unit.replace(rule.code, span, after, at=call, npu=False, note=row.note):
+        unsafe = not self.is_certain(call, pattern)
+        if self.unit.replace(rule.code, span, after, at=call, npu=False, note=row.note, unsafe=unsafe):
             self.unit.claimed.update(_literals(arg))  # what goes isn't to be converted besides
         return True
 

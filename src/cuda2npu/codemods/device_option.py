@@ -7,6 +7,8 @@ from collections.abc import Iterator
 import libcst as cst
 
 from cuda2npu.codemods.base import Codemod
+from cuda2npu.rewrite.flow import Use
+from cuda2npu.rewrite.flow.cells import Cell, option_name
 from cuda2npu.rewrite.insertion import place_after, space_before_argument
 from cuda2npu.rewrite.spans import Span
 from cuda2npu.rewrite.tree import argument
@@ -24,7 +26,7 @@ class DeviceOption(Codemod):
         for attribute in self.names.attributes.get("add_argument", ()):
             call = self.names.parents[attribute]
             if isinstance(call, cst.Call) and call.func is attribute:
-                words = self.converted_words(call)
+                words = self.converted_words(call) or self.words_of(call)
                 if words is not None and argument(call, None, "action") is None:
                     self.accept(call, *words)
         for call in self.names.nodes(cst.Call):
@@ -58,6 +60,20 @@ class DeviceOption(Codemod):
         for change in self.unit.changes:
             if change.applied and change.rule in WORDS and start <= change.start < end:
                 return WORDS[change.rule]
+        return None
+
+    def words_of(self, call: cst.Call) -> tuple[str, str] | None:
+        """Return the words for an option that names none, but whose value is used as a device or a backend.
+
+        What is done with the value in this file has moved, so the old word has to move with it.
+        """
+        name = option_name(call)
+        if name is None or not any(change.applied for change in self.unit.changes):
+            return None
+        cell = Cell("member", name)
+        for flow, rule in ((self.unit.devices, "NPU003"), (self.unit.backends, "NPU301")):
+            if flow.of_cell(cell) is Use.PROVEN:
+                return WORDS[rule]
         return None
 
     def accept(self, call: cst.Call, old: str, new: str) -> None:

@@ -144,6 +144,8 @@ class Imports(Codemod):
             self.add_npu_import(node, binding, mapping)
             return None
         module, _, name = importable(mapping.to).rpartition(".")
+        if not module:
+            return None  # a whole package, which is imported beside this one, where it is used
         local = binding.name
         if alias.asname is None and name != local and self.can_rename(binding, name):
             local = name

@@ -46,6 +46,8 @@ class InHouse:
         if len(found) != 1 or "" in found:
             return None
         ((to, mapping),) = found.items()
+        if to == module:
+            return None  # names within the module change, and the import stays
         if isinstance(self.names.parents[binding.node], cst.Import) and module_of(f"{to}.") != to:
             return None  # import can't name a class
         return Mapping(module, to, mapping.rule, Row(module, to))

@@ -18,9 +18,9 @@ _CALLED = Text("imported when the function is called", "调用该函数时才导
 _ASKED = Text("asked for, and not there on the NPU", "此处查询它是否存在，NPU 上不存在")
 _IMPORTS = {"importlib.import_module", "importlib.__import__"}
 _QUESTIONS = {"importlib.util.find_spec", "pkgutil.find_loader", "importlib.find_loader"}
-# A condition of this kind asks whether the package is there.
+# A condition of this kind asks whether the package is there; one that asks for CUDA holds on an NPU, too.
 _IS_THERE = re.compile(
-    r"available|find_spec|find_loader|installed|\bHAS_|\bhas_|\bHAVE_|\bhave_|TYPE_CHECKING", re.I
+    r"(?<!un)available|find_spec|find_loader|installed|\bHAS_|\bhas_|\bHAVE_|\bhave_|TYPE_CHECKING", re.I
 )
 
 
@@ -90,7 +90,7 @@ class PackageImport(Codemod):
             if isinstance(ancestor, cst.Try) and ancestor.body is inside and self.goes_on(ancestor):
                 return Severity.INFO, _FALLBACK
             if isinstance(ancestor, cst.If) and ancestor.body is inside:
-                if _IS_THERE.search(self.spans.text(ancestor.test)):
+                if self.asks_for_package(ancestor.test):
                     return Severity.INFO, _FALLBACK
                 remark = remark or _CONDITION
             if isinstance(ancestor, cst.Else):
@@ -101,6 +101,12 @@ class PackageImport(Codemod):
         if remark is not None and severity is Severity.BLOCKER:
             severity = Severity.MANUAL
         return severity, remark
+
+    def asks_for_package(self, test: cst.BaseExpression) -> bool:
+        """Whether a condition only holds where the package is there."""
+        text = self.spans.text(test)
+        is_negated = isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not)
+        return not is_negated and "cuda" not in text.lower() and _IS_THERE.search(text) is not None
 
     def goes_on(self, attempt: cst.Try) -> bool:
         """Whether a handler of ``attempt`` takes a failed import, and doesn't raise anew."""

@@ -9,7 +9,8 @@ import libcst as cst
 from cuda2npu.codemods.arguments import droppable
 from cuda2npu.codemods.calls import Calls, Pattern
 from cuda2npu.rewrite.spans import Span
-from cuda2npu.rewrite.tree import argument, dotted, start_of_text, string_value
+from cuda2npu.rewrite.tree import argument, children, dotted, start_of_text, string_value
+from cuda2npu.rewrite.unit import Unit
 
 _NEAREST = "nearest"
 # Arguments of torch.nn.functional.interpolate that it refuses together with the mode nearest: their
@@ -26,9 +27,21 @@ class Resize(Calls):
 
     CODEMOD: ClassVar[str] = "resize"
 
+    def __init__(self, unit: Unit) -> None:
+        super().__init__(unit)
+        self.calls: list[cst.Call] = []
+
+    def visit_Call(self, node: cst.Call) -> None:
+        self.calls.append(node)
+
+    def finish(self) -> None:
+        """Look at inner calls first: what they bring back stands before what outer ones do with it."""
+        for call in reversed(self.calls):
+            super().visit_Call(call)
+
     def check(self, call: cst.Call, pattern: Pattern) -> None:
         given = argument(call, 0, "input")
-        if pattern.position == 3 and given is not None and self.is_on_cpu(given.value):
+        if pattern.position == 3 and given is not None and self.is_on_cpu(call, given.value):
             return
         super().check(call, pattern)
 
@@ -40,19 +53,33 @@ class Resize(Calls):
         is_function = pattern.position == 3  # torch.nn.Upsample has no input among its arguments
         return how == "cpu" and is_function and given is not None and self.go_by_cpu(call, given, pattern)
 
-    def is_on_cpu(self, node: cst.BaseExpression) -> bool:
-        """Whether ``node`` visibly is a tensor on the CPU, as after this very rewrite."""
-        if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute):
-            return False
-        to_cpu = bool(node.args) and string_value(node.args[0].value) == "cpu"
-        return node.func.attr.value == "cpu" or (node.func.attr.value == "to" and to_cpu)
+    def is_on_cpu(self, call: cst.Call, given: cst.BaseExpression) -> bool:
+        """Whether the input visibly is on the CPU, as after this very rewrite, or the result is."""
+        if isinstance(given, cst.Call) and isinstance(given.func, cst.Attribute):
+            to_cpu = bool(given.args) and string_value(given.args[0].value) == "cpu"
+            if given.func.attr.value == "cpu" or (given.func.attr.value == "to" and to_cpu):
+                return True
+        outer: cst.CSTNode | None = self.names.parents.get(call)
+        while isinstance(outer, (cst.Attribute, cst.Call, cst.Subscript)):
+            if isinstance(outer, cst.Attribute) and outer.attr.value == "numpy":
+                return True  # a tensor of the NPU has none
+            outer = self.names.parents.get(outer)
+        return self.comes_from_numpy(given)
+
+    def comes_from_numpy(self, node: cst.CSTNode) -> bool:
+        """Whether ``from_numpy``, which makes tensors on the CPU, is called in an expression."""
+        if isinstance(node, cst.Call):
+            name = (self.spans.text(node.func)).rpartition(".")[2]
+            if name in ("from_numpy", "cuda", "npu", "to"):
+                return name == "from_numpy"
+        return any(map(self.comes_from_numpy, children(node)))
 
     def go_by_cpu(self, call: cst.Call, given: cst.Arg, pattern: Pattern) -> bool:
         """``f(x, …)`` becomes ``f(x.cpu(), …).to(x.device)``; the gradient takes the same way back."""
         code, note = pattern.rule.code, pattern.row.note
         group = f"resize:{self.spans[call].start}"
         start, end = self.spans.whole(given.value)
-        is_atom = isinstance(given.value, _ATOMS) or self.unit.text[start] == "("
+        is_atom = isinstance(given.value, _ATOMS) or bool(given.value.lpar)
         if not is_atom:
             self.unit.replace(code, Span(start, start), "(", at=call, npu=False, group=group, site=False)
         there = ".cpu()" if is_atom else ").cpu()"
@@ -72,8 +99,8 @@ class Resize(Calls):
             other = argument(call, position if is_function else position - 1, name)
             if other is not None and self.spans.text(other.value) not in harmless:
                 refused.append(droppable(self.unit, call, other))
-        if None in refused:
-            return False
+        if None in refused or (len(refused) > 1 and call.args[0].keyword is not None):
+            return False  # a comma that two arguments share can't go twice
         code, group = pattern.rule.code, f"resize:{self.spans[call].start}"
         start = self.spans[arg.value].start + start_of_text(arg.value)
         span = Span(start, start + len(arg.value.raw_value))

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import libcst as cst
 
+from cuda2npu.catalog.rules import Text
 from cuda2npu.codemods.arguments import adapt_arguments, refused_argument
 from cuda2npu.codemods.base import Codemod
 from cuda2npu.codemods.conditions import HANDLED, applies
@@ -80,9 +81,8 @@ class Symbol(Codemod):
         else:
             call = self.call_of(attributes, part)
             refused = refused_argument(call, mapping.row) if call is not None else None
-            if refused is not None:
-                span = Span(self.spans[part].start, self.spans[refused].end)
-                self.unit.report("NPU123", refused, span=span, note=mapping.row.note)
+            if call is not None and refused is not None:
+                self.refuse(call, part, refused, mapping)
                 return
             if call is None and mapping.row.positional:
                 self.report_hidden_calls(part, mapping)
@@ -90,6 +90,20 @@ class Symbol(Codemod):
             moved = self.move(root, taken, meanings[0], group)
             if moved and call is not None:
                 adapt_arguments(self.unit, call, mapping, group)
+
+    def refuse(self, call: cst.Call, part: cst.CSTNode, arg: cst.Arg, mapping: Mapping) -> None:
+        """Report a call with an argument that the counterpart lacks, a user's under the user's rule."""
+        rule, note = self.unit.catalog.rules["NPU123"], mapping.row.note
+        end = self.spans[call if arg is call.args[-1] else arg].end
+        text = self.spans.text(arg.value)
+        text = f"{arg.keyword.value}={text}" if arg.keyword is not None else text
+        remark = Text(text, text)
+        code = rule.code
+        if mapping.rule.file:
+            code, note = mapping.rule.code, note if note.en else rule.advice
+            remark = Text(f"{rule.summary.en}: {text}", f"{rule.summary.zh}：{text}")
+        span = Span(self.spans[part].start, end)
+        self.unit.report(code, arg, span=span, note=note, remark=remark, severity=rule.severity)
 
     def report_hidden_calls(self, part: cst.Name | cst.Attribute, mapping: Mapping) -> None:
         """``partial(GradScaler, …)``, ``super().__init__(…)``: positions that mean something else now."""
@@ -173,11 +187,14 @@ class Symbol(Codemod):
             done = self.unit.replace(code, span, ".".join(new), at=part, npu=npu, note=note, group=group)
         else:  # comments or line breaks stand between the names: only the names themselves are replaced
             group = group or f"chain:{span.start}"
-            done = all(
-                self.unit.replace(code, self.spans[node], text, at=part, npu=npu, note=note, group=group)
-                for node, text in zip(nodes, new)
-                if node.value != text
-            )
+            done, site = True, True
+            for node, text in zip(nodes, new):
+                if done and node.value != text:
+                    at = self.spans[node]
+                    done = self.unit.replace(
+                        code, at, text, at=part, npu=npu, note=note, group=group, site=site
+                    )
+                    site = False  # the others are parts of the same change
         if done and is_in_house(mapping.to):
             self.in_house.import_beside(meaning.binding, mapping.to, code)
         return done

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from cuda2npu.messages import say
 from cuda2npu.report.model import Json
+from cuda2npu.report.pinned import other_torch
 from cuda2npu.settings import DEFAULT_SOC, DEFAULT_TORCH
 
 if TYPE_CHECKING:
@@ -32,28 +33,40 @@ _IN_BRACKETS = re.compile(r"\s*[(（][^()（）]*[)）]$")  # what is only so in
 _LAST_NAME = re.compile(r"\w+$")
 
 
-def analysis(document: Json, inventory: Inventory, sources: Sequence[str], lang: str = "en") -> Json:
+def analysis(
+    document: Json,
+    inventory: Inventory,
+    sources: Sequence[str],
+    lang: str = "en",
+    rules: Sequence[str] = (),
+    origins: Mapping[str, str] | None = None,
+) -> Json:
     """Return the analysis as a document of its own, ready for :func:`json.dumps`.
 
     :param document: the report of a run over the repository that wrote nothing.
     :param sources: what the user named, for the commands that come next.
     :param lang: language of the texts; the report's own are in it already.
+    :param rules: further rule files that the user gave, which the commands need, too.
+    :param origins: code of a rule of the user's -> the file that it stands in.
     """
     entries = document["files"]
     every = [(entry["path"], finding) for entry in entries for finding in entry["findings"]]
     # CUDA sources, and files that merely mention CUDA, are counted apart: each is one finding as a whole.
     others = [place for place in every if place[0] not in inventory.native]
     findings = [place for place in others if not _is_mention(*place, inventory)]
-    mentions = len(others) - len(findings)
-    offered = [(entry["path"], change) for entry in entries for change in entry["changes"]]
+    mentioned = [path for path, finding in others if _is_mention(path, finding, inventory)]
+    native = len(every) - len(others)
+    offered = [(entry["path"], c) for entry in entries for c in entry["changes"] if c.get("site", True)]
     python = {entry["path"]: entry for entry in entries if entry["path"] in inventory.python}
     efforts = {path: _effort(python.get(path)) for path in inventory.python}
+    required = other_torch(document)
     return {
         "schema": SCHEMA,
         "tool": document["tool"],
         "target": document["target"],
+        "requires": dict(zip(("path", "torch"), required)) if required is not None else None,
         "totals": _totals(document, inventory, efforts),
-        "uses": _uses(document["summary"], [finding for _, finding in findings], mentions),
+        "uses": _uses(document["summary"], [finding for _, finding in findings], len(mentioned), native),
         "failed": [{key: e[key] for key in ("path", "error")} for e in entries if e["status"] == "failed"],
         "blockers": _groups((path, f) for path, f in findings if f["severity"] == "blocker"),
         "person": _groups((path, f) for path, f in findings if f["severity"] == "manual"),
@@ -67,6 +80,7 @@ def analysis(document: Json, inventory: Inventory, sources: Sequence[str], lang:
             ],
             "findings": _groups((path, f) for path, f in every if f["rule"].startswith(NATIVE)),
         },
+        "mentioned": sorted(set(mentioned)),
         "configuration": [
             _file(entry)
             for entry in sorted(entries, key=lambda entry: str(entry["path"]))
@@ -76,7 +90,7 @@ def analysis(document: Json, inventory: Inventory, sources: Sequence[str], lang:
             ({**_file(python[path]), "effort": efforts[path]} for path in python if efforts[path] != "none"),
             key=_work,
         ),
-        "next": _next(document, sources, lang),
+        "next": _next(document, sources, lang, rules, origins or {}),
     }
 
 
@@ -121,8 +135,8 @@ def _is_mention(path: str, finding: Json, inventory: Inventory) -> bool:
     return finding["rule"] == MENTION and path not in inventory.python
 
 
-def _uses(summary: Json, findings: Sequence[Json], mentions: int) -> Json:
-    """Count what needs a change; what is good to know, and what is kept, stands beside it."""
+def _uses(summary: Json, findings: Sequence[Json], mentions: int, native: int) -> Json:
+    """Count what needs a change; beside it what ``convert`` counts with that, and what is kept."""
     safe, unsafe = summary["safe"], summary["unsafe"] + summary["offered"]
     severity = Counter(finding["severity"] for finding in findings)
     total = safe + unsafe + severity["manual"] + severity["blocker"]
@@ -136,6 +150,7 @@ def _uses(summary: Json, findings: Sequence[Json], mentions: int) -> Json:
         "info": severity["info"],
         "kept": summary["kept"],
         "mentions": mentions,
+        "native": native,
     }
 
 
@@ -227,7 +242,7 @@ def _file(entry: Json) -> Json:
     return {
         "path": entry["path"],
         "safe": changes.count("safe"),
-        "unsafe": changes.count("unsafe"),
+        "unsafe": sum(c["applicability"] == "unsafe" and c.get("site", True) for c in entry["changes"]),
         "manual": found.count("manual"),
         "blocker": found.count("blocker"),
     }
@@ -238,14 +253,20 @@ def _work(file: Json) -> tuple[int, int, int, int, str]:
     return -effort, -file["blocker"], -file["manual"], -file["unsafe"], file["path"]
 
 
-def _next(document: Json, sources: Sequence[str], lang: str) -> list[Json]:
+def _next(
+    document: Json, sources: Sequence[str], lang: str, rules: Sequence[str], origins: Mapping[str, str]
+) -> list[Json]:
     """Return the commands that come next, each with what it is for."""
     target = document["target"]
     options = [f"--torch {target['torch']}"] if target["torch"] != DEFAULT_TORCH else []
     options += [f"--soc {target['soc']}"] if target["soc"] != DEFAULT_SOC else []
+    options += [f"--rules {shlex.quote(path)}" for path in rules]
     named = " ".join([*map(shlex.quote, sources), *options])
     blockers = Counter(rule for rule, severity in _severities(document) if severity == "blocker")
-    steps = [("step_rule", f"cuda2npu rule {code}") for code, _ in blockers.most_common(1)]
+    steps = []
+    for code, _ in blockers.most_common(1):
+        origin = f" --rules {shlex.quote(origins[code])}" if code in origins else ""
+        steps.append(("step_rule", f"cuda2npu rule {code}{origin}"))
     if document["summary"]["sites"]:
         steps += [
             ("step_diff", f"cuda2npu convert {named} --diff | less"),

@@ -41,6 +41,9 @@ class _Page:
         document = self.document
         title = self.say("title", version=document["tool"]["version"], **document["target"])
         yield Heading(title, level=1)
+        required = document["requires"]
+        if required is not None:
+            yield Paragraph(self.say("other_torch", path=required["path"], version=required["torch"]))
         yield from self.totals(document["totals"], document["uses"])
         yield from self.failed(document["failed"])
         yield from self.groups("analysis_blockers", document["blockers"])
@@ -51,7 +54,7 @@ class _Page:
         all_of_it = len(person) == len(document["person"])
         yield from self.groups("analysis_person" if all_of_it else "analysis_person_too", person)
         yield from self.groups("analysis_unsafe", self.elsewhere(document["unsafe"]))
-        yield from self.configuration(document["configuration"])
+        yield from self.configuration(document["configuration"], document["mentioned"])
         yield from self.files(document["files"])
         yield from self.unknown(document["packages"])
         yield from self.next(document["next"])
@@ -65,8 +68,6 @@ class _Page:
             yield Paragraph(self.say("analysis_npu", **count))
         if totals["skipped"] or totals["failed"]:
             yield Paragraph(self.say("analysis_left_out", **count))
-        if uses["mentions"]:
-            yield Paragraph(self.say("analysis_mentions", count=uses["mentions"]))
         yield from self.places_to_change(uses)
         yield Heading(self.say("analysis_effort"))
         rows = [(totals["effort"][effort], *self.explained("effort", effort)) for effort in EFFORTS]
@@ -75,6 +76,7 @@ class _Page:
     def places_to_change(self, uses: Json) -> Iterator[Block]:
         if not uses["total"]:
             yield Paragraph(self.say("analysis_no_uses"))
+            yield from self.apart(uses)
             return
         yield Heading(self.say("analysis_places", total=uses["total"]))
         keys = {"safe": "safe", "unsafe": "offered", "manual": "manual", "blocker": "blocker"}
@@ -82,6 +84,13 @@ class _Page:
         rows = [(uses[key], share.get(key, ""), self.say(f"analysis_{text}")) for key, text in keys.items()]
         yield Table(("n", self.say("share"), self.say("meaning")), rows)
         yield Paragraph(self.say("analysis_aside", **uses))
+        yield from self.apart(uses)
+
+    def apart(self, uses: Json) -> Iterator[Block]:
+        """Say what isn't among the places, but among those that ``convert`` counts."""
+        if uses["mentions"] or uses["native"]:
+            every = uses["total"] + uses["info"] + uses["mentions"] + uses["native"]
+            yield Paragraph(self.say("analysis_apart", **uses, every=every))
 
     def explained(self, kind: str, value: str) -> tuple[str, str]:
         name, _, meaning = self.say(f"{kind}_{value}").partition(": ")
@@ -104,7 +113,7 @@ class _Page:
         if not groups:
             return
         places = sum(group["count"] for group in groups)
-        yield Heading(f"{self.say(title)} ({places})")
+        yield Heading(self.say("with_count", title=self.say(title), count=places))
         for group in groups[:MOST_GROUPS]:
             advice = [group["advice"]] if group["advice"] else []
             yield Item(f"{self.times(group)} {group['rule']} {group['message']}", advice, self.places(group))
@@ -180,13 +189,16 @@ class _Page:
             advice = [entry["advice"]] if entry["advice"] and entry["severity"] != "info" else []
             yield Item(f"{entry['rule']}: {entry['message']}", advice)
 
-    def configuration(self, files: Sequence[Json]) -> Iterator[Block]:
+    def configuration(self, files: Sequence[Json], mentioned: Sequence[str]) -> Iterator[Block]:
         if not files:
             return
         yield Heading(self.say("analysis_configuration"))
         rows = [(*counts, self.of_folder(path, count)) for path, count, counts in _by_folder(files)]
         yield Table(tuple(map(self.say, ("to_convert", "to_look_at", "file"))), rows[:MOST_FILES], code=True)
         yield from self.more(rows, MOST_FILES)
+        if mentioned:
+            shown = [*mentioned[:MOST_PLACES], *("…" for _ in mentioned[MOST_PLACES : MOST_PLACES + 1])]
+            yield Paragraph(self.say("analysis_mentioned", files=", ".join(shown)))
 
     def of_folder(self, path: str, count: int) -> str:
         return self.say("files_of_folder", path=path, count=count) if count > 1 else path

@@ -45,23 +45,28 @@ def failures(document: Json, lang: str = "en") -> Iterator[str]:
 def summary_line(document: Json, lang: str = "en") -> str:
     """Return the whole report in one line of numbers."""
     total = document["summary"]
-    person = sum(total["severity"].values())
-    return say("checked", lang, **{**total, "person": person})
+    severity = total["severity"]
+    person = severity["blocker"] + severity["manual"]
+    return say("checked", lang, **{**total, "person": person, "info": severity["info"]})
 
 
 def _text(place: Json, lang: str) -> str:
-    message: str = place["message"]
+    message = str(place["message"]).rstrip(".。")  # a colon follows
     if "severity" in place:
         severity = say(place["severity"], lang)
         line = say("line_finding", lang, severity=severity, message=message, token=_short(place["token"]))
-        return f"{line}. {place['advice']}" if place["advice"] else line
-    line = say(
-        "line_change", lang, message=message, before=_short(place["before"]), after=_short(place["after"])
-    )
+        advice = " ".join(place["advice"].split())
+        return say("line_advice", lang, line=line, advice=advice) if advice else line
+    before, after = _short(place["before"]), _short(place["after"])
+    key = "line_change" if before and after else "line_insert" if after else "line_remove"
+    line = say(key, lang, message=message, before=before, after=after)
     return line if place["applied"] else say("line_unsafe", lang, message=line)
 
 
 def _short(text: str) -> str:
-    """Return the first line of a piece of code, cut off where it is long."""
-    first = (text.strip().splitlines() or [""])[0]
+    """Return the first line of a piece of code, cut off where it is long.
+
+    The comma that an argument is added behind, and the line end after that, say nothing.
+    """
+    first = (text.strip(", \t\r\n").splitlines() or [""])[0]
     return first if len(first) <= _MOST_CHARACTERS else f"{first[:_MOST_CHARACTERS]}…"

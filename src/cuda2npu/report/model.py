@@ -110,6 +110,8 @@ def _change(change: Change, at: Positions, ids: _Ids) -> Json:
     }
     if change.group:
         entry["group"] = change.group
+    if not change.site:
+        entry["site"] = False  # it only serves another change
     return entry
 
 

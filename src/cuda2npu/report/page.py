@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from typing import TextIO
 
 from rich.cells import cell_len, set_cell_size
 from rich.console import Console
-from rich.text import Text
+
+_WIDE = r"[\u2e80-\u9fff\uac00-\ud7af\uff00-\uffef]"
+_OPENS, _CLOSES = r"[（《“【]", r"[，。；：、！？）》”】]"
+# What stays together: blanks with the word behind them, or one wide character, with its marks.
+_PIECE = re.compile(
+    rf"\s*{_OPENS}*(?:{_WIDE}|(?:(?!{_WIDE}|{_OPENS}|{_CLOSES})\S)+){_CLOSES}*|\s*{_OPENS}+|\s*{_CLOSES}+|\s+"
+)
 
 
 class Page:
@@ -24,9 +31,28 @@ class Page:
 
         :param label: stands before the first line, in the indentation.
         """
-        for wrapped in Text(text).wrap(self._console, self._console.width - indent):
-            self.line(set_cell_size(label, indent) + wrapped.plain.rstrip())
+        for wrapped in wrap(text, self._console.width - indent):
+            self.line(set_cell_size(label, indent) + wrapped)
             label = ""
+
+
+def wrap(text: str, width: int) -> list[str]:
+    """Break a text into lines of at most ``width`` cells: at blanks, and beside any wide character.
+
+    No line begins with a mark that ends something, or ends with one that begins something. What has no
+    such place and is longer than a line, as a path, stands on a line of its own.
+    """
+    lines = []
+    for part in text.splitlines() or [""]:
+        line = ""
+        for piece in _PIECE.findall(part):
+            if line.strip() and cell_len(line + piece.rstrip()) > width:
+                lines.append(line.rstrip())
+                line = piece.lstrip()
+            else:
+                line += piece
+        lines.append(line.rstrip())
+    return lines
 
 
 def pad(texts: list[str]) -> list[str]:

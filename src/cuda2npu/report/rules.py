@@ -6,10 +6,14 @@ import difflib
 from collections.abc import Iterable
 from dataclasses import asdict
 
-from cuda2npu.catalog.rules import Example, Rule
+from cuda2npu.catalog.rules import Example, Row, Rule
 from cuda2npu.messages import say
 from cuda2npu.report.model import Json
 from cuda2npu.report.page import Page
+from cuda2npu.rewrite.formats.requirements import filled
+from cuda2npu.settings import Target
+
+MOST_ROWS = 20
 
 
 def print_list(rules: Iterable[Rule], page: Page, lang: str = "en") -> None:
@@ -19,8 +23,11 @@ def print_list(rules: Iterable[Rule], page: Page, lang: str = "en") -> None:
         page.paragraph(rule.summary.in_language(lang), indent=4)
 
 
-def print_page(rule: Rule, page: Page, lang: str = "en") -> None:
-    """Print everything about one rule."""
+def print_page(rule: Rule, page: Page, target: Target, lang: str = "en") -> None:
+    """Print everything about one rule; of a long table the first rows.
+
+    :param target: whose versions stand in what there is to do.
+    """
     page.line(_title(rule, lang), style="bold")
     page.paragraph(rule.summary.in_language(lang))
     for key, text in (("why", rule.why), ("advice", rule.advice)):
@@ -28,6 +35,17 @@ def print_page(rule: Rule, page: Page, lang: str = "en") -> None:
             page.line()
             page.line(say(key, lang), style="bold")
             page.paragraph(text.in_language(lang))
+    if rule.rows:
+        page.line()
+        page.line(say("rows", lang), style="bold")
+        rows = rule.rows[:MOST_ROWS]
+        notes = [_note(rule, row, target, lang) for row in rows]
+        for row, note, following in zip(rows, notes, [*notes[1:], ""]):
+            page.line(_row(row), indent=2)
+            if note != following:  # rows with the same one stand together
+                page.paragraph(note, indent=6)
+        if len(rule.rows) > MOST_ROWS:
+            page.line(say("more_rows", lang, count=len(rule.rows) - MOST_ROWS, code=rule.code), indent=2)
     for number, example in enumerate(rule.examples):
         page.line()
         if number == 0:
@@ -45,7 +63,20 @@ def _title(rule: Rule, lang: str) -> str:
     return f"{rule.code} {rule.name} ({rule.applicability.value}{off})"
 
 
-def as_json(rule: Rule, lang: str = "en") -> Json:
+def _row(row: Row) -> str:
+    """Return in one line what a row is about, and what takes its place."""
+    conditions = [f"torch_npu {row.torch_npu}" if row.torch_npu else "", *row.soc, row.state]
+    known = ", ".join(condition for condition in conditions if condition)
+    return row.name + (f" -> {row.to}" if row.to else "") + (f" ({known})" if known else "")
+
+
+def _note(rule: Rule, row: Row, target: Target, lang: str) -> str:
+    filled_in = rule.codemod == "torch_requirement"  # only these leave places for versions
+    note = filled(row.note, target) if filled_in else row.note
+    return note.in_language(lang)
+
+
+def as_json(rule: Rule, target: Target, lang: str = "en") -> Json:
     """Return the rule as data; of an example, what it says."""
     return {
         "code": rule.code,
@@ -56,6 +87,17 @@ def as_json(rule: Rule, lang: str = "en") -> Json:
         "summary": rule.summary.in_language(lang),
         "why": rule.why.in_language(lang),
         "advice": rule.advice.in_language(lang),
+        "rows": [
+            {
+                "name": row.name,
+                "to": row.to,
+                "torch_npu": row.torch_npu,
+                "soc": list(row.soc),
+                "state": row.state,
+                "note": _note(rule, row, target, lang),
+            }
+            for row in rule.rows
+        ],
         "examples": [
             {key: value for key, value in asdict(example).items() if value != getattr(Example, key)}
             for example in rule.examples

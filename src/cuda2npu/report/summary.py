@@ -9,27 +9,40 @@ from pathlib import Path
 from cuda2npu.messages import say
 from cuda2npu.report.model import Json
 from cuda2npu.report.page import Page, pad
+from cuda2npu.report.pinned import other_torch
 
 MOST_FILES = 10
 MOST_REASONS = 3
 
 
 def print_summary(
-    document: Json, page: Page, *, lang: str = "en", written: bool = True, places: Mapping[str, Path]
+    document: Json,
+    page: Page,
+    *,
+    lang: str = "en",
+    written: bool = True,
+    places: Mapping[str, Path],
+    check: str = "cuda2npu check",
 ) -> None:
     """Print the summary.
 
     :param written: whether the changes were written, or only would be.
     :param places: message key (``report_at`` …) -> path of what was left on disk.
+    :param check: the command that lists what is left.
     """
-    summary = _Summary(page, lang)
+    summary = _Summary(page, lang, check)
     summary.numbers(document, written)
+    required = other_torch(document)
+    if required is not None:
+        page.paragraph(say("other_torch", lang, path=required[0], version=required[1]))
     summary.people_first(document["files"])
     summary.without_result(document["files"], "failed")
     summary.without_result(document["files"], "skipped")
     for key, path in places.items():
         page.line(say(key, lang, path=path))
-    page.line(say("next", lang, what=say(_next(document["summary"], written), lang)), style="bold")
+    page.line(
+        say("next", lang, what=say(_next(document["summary"], written), lang, check=check)), style="bold"
+    )
 
 
 def _next(total: Json, written: bool) -> str:
@@ -48,13 +61,15 @@ def _next(total: Json, written: bool) -> str:
 class _Summary:
     """The parts of the summary, on one page, in one language."""
 
-    def __init__(self, page: Page, lang: str) -> None:
+    def __init__(self, page: Page, lang: str, check: str) -> None:
         self.page = page
         self.lang = lang
+        self.check = check
 
     def numbers(self, document: Json, written: bool) -> None:
         """Print what was counted."""
         total, lang = document["summary"], self.lang
+        severity = total["severity"]
         title = say("title", lang, version=document["tool"]["version"], **document["target"])
         self.page.line(title, style="bold")
         rows = [
@@ -66,14 +81,16 @@ class _Summary:
             ("  ", "safe" if written else "would_safe", total["safe"], ""),
             ("  ", "unsafe" if written else "would_unsafe", total["unsafe"], ""),
             ("  ", "offered", total["offered"], "offered_hint"),
-            ("  ", "person", sum(total["severity"].values()), ""),
-            *(("    ", severity, count, "") for severity, count in total["severity"].items()),
+            ("  ", "person", severity["blocker"] + severity["manual"], ""),
+            ("    ", "blocker", severity["blocker"], ""),
+            ("    ", "manual", severity["manual"], ""),
+            ("  ", "info", severity["info"], ""),
             ("", "kept", total["kept"], ""),
         ]
         labels = pad([indent + say(key, lang) for indent, key, _, _ in rows])
         for label, (_, key, count, hint) in zip(labels, rows):
             if count or key not in ("unsafe", "would_unsafe", "skipped"):
-                after = f"  {say(hint, lang)}" if hint and count else ""
+                after = f"  {say(hint, lang, check=self.check)}" if hint and count else ""
                 self.page.line(f"{label} {count:6}{after}")
 
     def people_first(self, files: list[Json]) -> None:
@@ -96,9 +113,10 @@ class _Summary:
 
     def _reasons(self, entry: Json) -> None:
         findings = [finding for finding in entry["findings"] if finding["severity"] != "info"]
-        findings.sort(key=lambda finding: (finding["severity"] != "blocker", finding["line"]))
+        findings.sort(key=lambda found: (found["severity"] != "blocker", found.get("cell", 0), found["line"]))
         for finding in findings[:MOST_REASONS]:
-            where = f"{entry['path']}:{finding['line']}"
+            cell = f":cell {finding['cell']}" if "cell" in finding else ""
+            where = f"{entry['path']}{cell}:{finding['line']}"
             self.page.paragraph(f"{where} {finding['rule']} {finding['message']}", indent=4)
         if len(findings) > MOST_REASONS:
             self.page.line(say("more", self.lang, count=len(findings) - MOST_REASONS), indent=4)

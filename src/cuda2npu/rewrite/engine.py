@@ -13,7 +13,7 @@ from contextlib import contextmanager
 import libcst as cst
 
 from cuda2npu.catalog.api import api_table
-from cuda2npu.catalog.rules import load_catalog
+from cuda2npu.catalog.rules import load_catalog_for
 from cuda2npu.codemods import CODEMODS
 from cuda2npu.codemods.base import Codemod
 from cuda2npu.messages import say
@@ -92,7 +92,7 @@ def _analyse(
     for binding in [b for b in names.imports if b.kind == "star"]:
         for name, target in index.star_exports(path, binding.target or "").items():
             names.add_import(binding, name, target)
-    catalog = load_catalog(settings.rules)
+    catalog = load_catalog_for(settings.target, settings.rules)
     return Unit(
         path, text, names, spans, catalog, api_table(settings.target.version), settings, index, suppressions
     )

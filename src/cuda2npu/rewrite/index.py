@@ -27,7 +27,7 @@ _TAKES_DEVICE = re.compile(rb"\bdef\s+\w+\s*\([^)]*(?:device|backend|location|gp
 _STAR = re.compile(rb"^[ \t]*from[ \t]+([.\w]+)[ \t]+import[ \t]*\*", re.M)
 _FROM = re.compile(rb"^[ \t]*from[ \t]+([.\w]+)[ \t]+import[ \t]*(\([^)]*\)|[^\n(]*)", re.M)
 _IMPORT = re.compile(rb"^[ \t]*import[ \t]+([\w., \t]+)", re.M)
-_TORCH = re.compile(rb"^[ \t]*(?:from[ \t]+torch\b|import[ \t]+(?:[\w. \t]+,[ \t]*)*torch\b)", re.M)
+_TORCH = re.compile(rb"^[ \t]*(?:from[ \t]+torch\b|import[ \t][\w., \t]*(?<![\w.])torch\b)", re.M)
 # The same in a notebook, whose lines are strings of JSON.
 _IN_NOTEBOOK = re.compile(rb'(?:"|\\n)[ \t]*(?:import|from)[ \t]+(\w+)')
 _CUDA_BY_DEFAULT = re.compile(rb"^[^#\n]*\bset_default_tensor_type\s*\([^)#]*cuda", re.I | re.M)

@@ -10,6 +10,7 @@ import libcst as cst
 
 from cuda2npu.catalog.api import ApiTable
 from cuda2npu.catalog.rules import Catalog, Row, Rule, Text
+from cuda2npu.messages import say
 from cuda2npu.rewrite.change import Applicability, Change, Finding, Kept, Severity
 from cuda2npu.rewrite.flow import Flow
 from cuda2npu.rewrite.flow.topics import BACKEND, DEVICE
@@ -22,10 +23,12 @@ from cuda2npu.rewrite.spans import Span, Spans
 from cuda2npu.rewrite.suppress import Suppressions
 from cuda2npu.settings import Settings
 
+IMPORT = "NPU001"
+
 
 def is_in_house(name: str) -> bool:
     """Whether a dotted name lies outside of torch: only rules of users name such modules."""
-    return "." in name and name.partition(".")[0] not in ("torch", "torch_npu")
+    return name.partition(".")[0] not in ("", "torch", "torch_npu")
 
 
 @dataclass(frozen=True)
@@ -158,7 +161,7 @@ class Unit:
         applied = applicability is Applicability.SAFE or self.settings.unsafe
         message = self.say(rule.summary)
         if note is not None and self.say(note):
-            message = f"{message}: {self.say(note)}"
+            message = say("with_note", self.settings.lang, message=message, note=self.say(note))
         before = self.text[span.start : span.end]
         self.changes.append(
             Change(code, applicability, applied, span.start, span.end, before, after, message, group, site)
@@ -188,7 +191,9 @@ class Unit:
         if not self._is_on(rule, Span(start, end), at):
             return
         advice = self.say(note) if note is not None else ""
-        message = self.say(rule.summary) + (f" ({self.say(remark)})" if remark is not None else "")
+        message = self.say(rule.summary)
+        if remark is not None:
+            message = say("with_remark", self.settings.lang, message=message, remark=self.say(remark))
         self.findings.append(
             Finding(code, severity or rule.severity, start, end, message, advice or self.say(rule.advice))
         )
@@ -197,18 +202,25 @@ class Unit:
         """Whether the rule is wanted here: selected, not switched off by a comment, not done already."""
         if not self.settings.selects(rule.code, rule.default) and not self._has_to_follow(rule):
             return False
-        inserted = span.start == span.end  # it serves other lines than the one that it comes before
-        if not inserted and self.suppressions.covers(rule.code, span.start):
-            self.keep(span, "suppressed", rule.code)
+        serves_others = rule.code == IMPORT  # other lines than the one that it comes before
+        if not serves_others and self._is_suppressed(rule.code, span, at):
+            self.keep(span if span.start < span.end else at, "suppressed", rule.code)
             return False
         if self.guards.has_npu_branch(at):
             self.keep(span, "old-word" if self.guards.is_replaced(at) else "npu-branch", rule.code)
             return False
         return True
 
+    def _is_suppressed(self, code: str, span: Span, at: cst.CSTNode) -> bool:
+        """Whether a comment switches the rule off where the change or the call that it is about stands."""
+        call = at if isinstance(at, cst.Call) else None
+        offsets = [span.start, span.end, *((self.spans[call].start, self.spans[call].end) if call else ())]
+        covered = [self.suppressions.covers(code, offset) for offset in offsets]
+        return any(covered)
+
     def _has_to_follow(self, rule: Rule) -> bool:
         """Whether other changes need this one, though it isn't selected itself: the import."""
-        return rule.code == "NPU001" and not self.settings.ignores(rule.code)
+        return rule.code == IMPORT and not self.settings.ignores(rule.code)
 
     def report_missing(self, where: cst.CSTNode, mapping: Mapping, severity: Severity | None = None) -> None:
         """Report a name that the target lacks: in every version, or only in this one."""

@@ -20,6 +20,7 @@ from cuda2npu.runner.statistics import Statistics, collect
 _HOOK = Path(__file__).parent / "hook"
 _SITE = Path(__file__).parents[1] / "simulator" / "site"  # the torch_npu of the simulation
 _FEW_DEVICES = 2
+_SIGNALLED = 128
 _PROCESSES = re.compile(r"--nproc[-_]per[-_]node[= ](\d+)")
 
 
@@ -33,6 +34,11 @@ class Ended:
 
     code: int
     statistics: Statistics | None = None
+
+    @property
+    def was_stopped(self) -> bool:
+        """Whether a signal ended it; its processes may have had no time to write what they counted."""
+        return self.code > _SIGNALLED
 
 
 def launch(
@@ -96,4 +102,4 @@ def _wait(command: Sequence[str], environment: Mapping[str, str]) -> int:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-    return code if code >= 0 else 128 - code
+    return code if code >= 0 else _SIGNALLED - code

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from cuda2npu.messages import say
 from cuda2npu.runner.devices import Device
-from cuda2npu.runner.statistics import Statistics
+from cuda2npu.runner.launch import Ended
 
 
 class Line(NamedTuple):
@@ -25,8 +25,14 @@ def before(device: Device, lang: str) -> Iterator[Line]:
         yield Line(say("run_cpu_as_cuda", lang), "bold yellow")
 
 
-def after(statistics: Statistics, lang: str) -> Iterator[Line]:
+def after(ended: Ended, lang: str) -> Iterator[Line]:
     """Yield what ran on the simulated device."""
+    statistics = ended.statistics
+    if statistics is None:
+        return
+    if not statistics.total and ended.was_stopped:
+        yield Line(say("run_stopped", lang), "bold yellow")
+        return
     if not statistics.total:
         yield Line(say("run_nothing", lang), "bold red")
         return

@@ -3,25 +3,33 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
-from cuda2npu.rewrite.formats import shell
+from cuda2npu.rewrite.formats import shell, shell_text, shell_variables
 from cuda2npu.rewrite.formats.text_file import TextFile, blank
 from cuda2npu.rewrite.formats.variables import Place
 
-_NAME = re.compile(r"(?:.*/)?(?:(?:Docker|Container)file[^/]*|[^/]*\.(?:docker|container)file)", re.I)
+_NAME = re.compile(
+    r"(?:.*/)?(?:(?:Docker|Container)file(?![^/]*\.(?:md|rst|txt|html)$)[^/]*|[^/]*\.(?:docker|container)file)",
+    re.I,
+)
 _OTHER_ESCAPE = re.compile(r"\A(?:#[^\n]*\n)*#[ \t]*escape[ \t]*=[ \t]*`", re.I)
 _INSTRUCTION = re.compile(r"[ \t]*(?:ONBUILD[ \t]+)?(?P<word>[A-Za-z]+)[ \t]+")
-_HERE = re.compile(r"<<-?[\"']?(\w+)[\"']?")
 # NAME=value pairs of ENV and ARG; the value may be quoted, and blanks in it escaped.
 _PAIR = re.compile(
     r"(?P<name>[A-Za-z_]\w*)(?:=(?P<value>\"(?:\\.|[^\"\\])*\"|'[^']*'|(?:\\[^\n]|[^\s\\])*))?"
 )
 _OLD_ENV = re.compile(r"(?P<name>[A-Za-z_]\w*)[ \t]+(?P<value>[^\n=][^\n]*?)[ \t]*(?:\r?\n|$)")
-_READ = re.compile(r"(?<!\\)\$\{?(?P<name>[A-Z][A-Z0-9_]*)\b")
+_DEVICE = re.compile(r"(?:[A-Z][A-Z0-9_]*_)?DEVICE")
 _IMAGE = re.compile(r"(?:--platform=\S+[ \t]+)?(?P<image>\S+)")
+# ["python", "a.py", "--device", "cuda"]
+_JSON = re.compile(r"[ \t]*\[[^\n]*\][ \t]*\r?\n?")
+_JSON_PYTHON = re.compile(r"\"(?:[^\"]*/)?(?:python[\d.]*|torchrun|accelerate|deepspeed|[^\"]+\.py)\"")
+_JSON_OPTION = re.compile(
+    r"\"--[\w-]*(?:(?P<backend>backend)|device)(?:=|\"[ \t]*,[ \t]*\")(?P<word>nccl|cuda)(?::\d+)?\""
+)
 _COMMANDS = {"RUN", "CMD", "ENTRYPOINT", "HEALTHCHECK", "SHELL"}
 
 
@@ -44,20 +52,45 @@ def look_at_file(file: TextFile) -> None:
         return
     text = _without_comments(file.text)
     instructions = list(_instructions(text))
-    shown = list(blank(text))
+    spans: list[tuple[int, int]] = []
     places: list[Place] = []
+    devices: list[tuple[str, int]] = []
     for word, start, end in instructions:
         if word in _COMMANDS:
-            shown[start:end] = text[start:end]
-        elif word in ("ENV", "ARG"):
-            places += _variables(text, word, start, end)
+            spans.append((start, end))
         else:
-            places += (Place(m["name"], m.start("name"), None) for m in _READ.finditer(text, start, end))
+            places += shell_variables.reads(text, start, end)
+        if word in ("ENV", "ARG"):
+            found = list(_variables(text, word, start, end))
+            places += found
+            devices += _devices(text, found)
         if word == "FROM":
             _look_at_image(file, text, start, end)
         elif word == "ARG":
             _look_at_default(file, text, start, end)
-    shell.look_at(file, "".join(shown), places)
+    shell.look_at(file, spans, text, places, devices)
+    if not shell.serves_npu(text):
+        _look_at_lists(file, text, [item for item in instructions if item.word in ("CMD", "ENTRYPOINT")])
+
+
+def _look_at_lists(file: TextFile, text: str, instructions: Sequence[_Instruction]) -> None:
+    """The options in lists of words, in a Dockerfile of which such a list starts Python code."""
+    lists = [(start, end) for _, start, end in instructions if _JSON.fullmatch(text, start, end)]
+    if not any(_JSON_PYTHON.search(text, *span) for span in lists):
+        return
+    for span in lists:
+        for match in _JSON_OPTION.finditer(text, *span):
+            backend, word = match["backend"] is not None, match["word"]
+            if backend == (word == "nccl"):
+                code = shell.BACKEND if backend else shell.DEVICE
+                file.replace(code, match.start("word"), word, "hccl" if backend else "npu")
+
+
+def _devices(text: str, places: Iterable[Place]) -> Iterator[tuple[str, int]]:
+    """Yield the variables that hold a device, and where its word stands."""
+    for place in places:
+        if _DEVICE.fullmatch(place.name) and re.fullmatch(r"cuda(?::\d+)?", place.value or ""):
+            yield place.name, text.index("cuda", place.start + len(place.name))
 
 
 def _without_comments(text: str) -> str:
@@ -77,8 +110,8 @@ def _instructions(text: str) -> Iterator[_Instruction]:
             end = _end_of_line(text, end)
         word = match["word"].upper()
         if word in ("RUN", "COPY", "ADD"):
-            for here in _HERE.findall(text[match.end() : end]):
-                stop = re.compile(rf"^\t*{here}[ \t]*\r?$", re.M).search(text, end)
+            for last_line in shell_text.documents(text[match.end() : end]):
+                stop = re.compile(last_line, re.M).search(text, end)
                 end = _end_of_line(text, stop.end()) if stop is not None else len(text)
         yield _Instruction(word, match.end(), end)
         at = end
@@ -95,7 +128,7 @@ def _goes_on(text: str, start: int, end: int) -> bool:
 
 
 def _variables(text: str, word: str, start: int, end: int) -> Iterator[Place]:
-    """Yield what ENV and ARG set, and what they read."""
+    """Yield what ENV and ARG set."""
     old = _OLD_ENV.match(text, start, end) if word == "ENV" else None
     if old is not None:
         yield Place(old["name"], old.start("name"), old["value"].strip("\"'"))
@@ -105,8 +138,6 @@ def _variables(text: str, word: str, start: int, end: int) -> Iterator[Place]:
             value = match["value"]
             yield Place(match["name"], match.start("name"), value.strip("\"'") if value is not None else None)
             at = max(match.end(), at + 1)
-    for match in _READ.finditer(text, start, end):
-        yield Place(match["name"], match.start("name"), None)
 
 
 def _look_at_image(file: TextFile, text: str, start: int, end: int) -> None:

@@ -10,7 +10,9 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TypeVar
+from typing import Any, TypeVar
+
+import libcst as cst
 
 from cuda2npu.catalog.rules import load_catalog
 from cuda2npu.messages import say
@@ -93,7 +95,13 @@ class _Cell:
         """The source, with what isn't Python made a comment of the same length."""
         if _is_python(self.source):
             return self.source  # a line may begin with the operator %
-        return _MAGIC.sub(lambda match: match[1] + "0#"[: len(match[2])] + match[2][2:], self.source)
+        without = _MAGIC.sub(lambda match: match[1] + "0#"[: len(match[2])] + match[2][2:], self.source)
+        # What isn't Python even so (pip install x, without a sign) must not keep the other cells from it.
+        return (
+            without
+            if _is_python(without) or _is_newer_python(without)
+            else re.sub(r"[^\r\n]", " ", self.source)
+        )
 
 
 class _Notebook:
@@ -104,7 +112,7 @@ class _Notebook:
         document = json.loads(text)
         if not isinstance(document, dict) or not isinstance(document.get("cells"), list):
             raise ValueError("it has no list of cells, as notebooks have since version 4")
-        self.metadata = document.get("metadata") or {}
+        self.metadata = _table(document.get("metadata"))
         self.cells = list(_cells(parse(text)))
         self.starts = []
         at = 0
@@ -115,8 +123,8 @@ class _Notebook:
     @property
     def is_python(self) -> bool:
         """Whether the cells are Python, as far as the notebook says."""
-        kernel = self.metadata.get("kernelspec") or {}
-        info = self.metadata.get("language_info") or {}
+        kernel = _table(self.metadata.get("kernelspec"))
+        info = _table(self.metadata.get("language_info"))
         return str(info.get("name") or kernel.get("language") or "python").lower().startswith("python")
 
     @property
@@ -192,12 +200,25 @@ class _Notebook:
         return "," + (blank or " ")
 
 
+def _table(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
 def _is_python(source: str) -> bool:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             compile(source, "cell", "exec", ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return True
+
+
+def _is_newer_python(source: str) -> bool:
+    """Whether LibCST takes what this Python doesn't: it knows the syntax of later versions."""
+    try:
+        cst.parse_module(source)
+    except (cst.ParserSyntaxError, RecursionError, ValueError):
         return False
     return True
 

@@ -86,5 +86,5 @@ def _look_at(path: str) -> Callable[[TextFile], None] | None:
     if _REQUIREMENTS.fullmatch(path):
         return requirements.look_at_file
     if _VARIABLES.fullmatch(path):
-        return lambda file: shell.look_at(file, file.text)
+        return shell.look_at_variables
     return None

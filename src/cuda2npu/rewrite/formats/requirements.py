@@ -154,16 +154,20 @@ def _report_torch(file: TextFile, code: str, start: int, end: int) -> None:
 def _note(file: TextFile, code: str) -> Text:
     """Return the note of a rule about torch, with the target's versions filled in."""
     target = file.settings.target
-    known = _release(target)
-    if known is None and code == TORCH_NPU:
+    if _release(target) is None and code == TORCH_NPU:
         return Text()  # newer than the table
+    return filled(file.catalog.rules[code].rows[0].note, target)
+
+
+def filled(note: Text, target: Target) -> Text:
+    """Return ``note`` with the versions of torch, torch_npu and CANN in the places that are left for them."""
+    known = _release(target)
     values = {
         "torch": _torch_version(target),
         "torch_npu": _npu_version(target),
         "post": known.torch_npu if known else "",
         "cann": known.cann if known else "",
     }
-    note = file.catalog.rules[code].rows[0].note
     return Text(note.en.format(**values), note.zh.format(**values))
 
 

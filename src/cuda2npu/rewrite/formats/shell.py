@@ -3,40 +3,56 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from bisect import bisect
+from collections.abc import Collection, Iterable, Sequence
+from functools import cached_property
 from itertools import chain
 
 from cuda2npu.rewrite.change import FileResult
-from cuda2npu.rewrite.formats import installation
+from cuda2npu.rewrite.formats import installation, shell_text, shell_variables
 from cuda2npu.rewrite.formats.mention import mention
+from cuda2npu.rewrite.formats.shell_text import ShellText
 from cuda2npu.rewrite.formats.text_file import TextFile, blank
 from cuda2npu.rewrite.formats.variables import Place, rename_variables
 from cuda2npu.settings import Settings
 
 _SUFFIXES = (".sh", ".bash", ".slurm", ".sbatch")
 _SHEBANG = re.compile(rb"#!.*\b(?:ba|da|z|k)?sh\b")
-# NAME=value, as a command of its own, behind export or env, or before a command.
-_SET = re.compile(
-    r"""(?:^|(?<=[\s;&|(`{]))(?P<name>[A-Z][A-Z0-9_]*)=(?P<value>"[^"\n]*"|'[^'\n]*'|[^\s;&|)`]*)""", re.M
-)
-_READ = re.compile(r"(?<!\\)\$\{?(?P<name>[A-Z][A-Z0-9_]*)\b")
-_UNSET = re.compile(r"\bunset[ \t]+(?P<name>[A-Z][A-Z0-9_]*)\b")
 # --dist-backend nccl, --device=cuda:0
 _OPTION = re.compile(
-    r"--[\w-]*(?:(?P<backend>backend)|device)(?:=|[ \t]+)(?P<quote>[\"']?)(?P<word>nccl|cuda)(?::\d+)?"
-    r"(?P=quote)(?=[\s;&|)\\]|$)"
+    r"(?<![\w-])--[\w-]*(?:(?P<backend>backend)|device)(?:=|[ \t]+)"
+    r"(?P<quote>[\"']?)(?P<word>nccl|cuda)(?::\d+)?(?P=quote)(?=[\s;&|)\\\"']|$)"
 )
-# env_cfg.dist_cfg.backend=nccl, trainer.device=cuda: with a dot it is no variable of the shell.
+# env_cfg.dist_cfg.backend=nccl, trainer.device=cuda, and behind a Python program device=cuda
 _OVERRIDE = re.compile(
-    r"(?<=\s)\+{0,2}\w+(?:\.\w+)*\.\w*(?:(?P<backend>backend)|device)=(?P<word>nccl|cuda)(?::\d+)?(?=[\s;&|)\\]|$)"
+    r"(?<=\s)\+{0,2}(?P<path>\w[\w.]*\.)?\w*(?:(?P<backend>backend)|device)=(?P<word>nccl|cuda)(?::\d+)?"
+    r"(?=[\s;&|)\\\"']|$)"
 )
-_VALUE = re.compile(r"(?:[A-Z0-9_]=|--[\w-]+[= ])$")
-_HERE = re.compile(r"<<-?[ \t]*(?P<quote>[\"']?)(?P<word>\w+)(?P=quote)")
+# What starts Python code, so that its options are those of the converted program.
+_PYTHON = re.compile(
+    r"(?<![\w.-])(?:python[\d.]*|pypy3?|torchrun|accelerate|deepspeed)(?=\s)|torch\.distributed"
+    r"|\.py(?=[\s\"']|$)|\$\{?\w*(?:python|PYTHON)",
+)
+# A variable that holds words for a command: ARGS="--a b", ARGS=(--a b)
+_WORDS = re.compile(
+    r"(?<![\w-])(?P<name>[A-Za-z_]\w*)\+?=(?:\((?P<list>[^()]*)\)|\"(?P<text>[^\"]*)\"|'[^']*')"
+)
+# A variable that holds a device, and that is what it is called.
+_DEVICE = re.compile(
+    r"(?:^|(?<=[\s;&|(`{]))(?P<name>(?:[A-Z][A-Z0-9_]*_)?DEVICE)=(?P<quote>[\"']?)"
+    r"(?:\$\{(?P=name):?-)?(?P<word>cuda)(?::\d+)?\}?(?P=quote)(?=[\s;&|)]|$)",
+    re.M,
+)
 # nvidia-smi that nothing reads the output of: alone on its line, or under watch.
 _SHOWN = re.compile(
-    r"^[ \t]*(?:(?:sudo[ \t]+)?watch[ \t]+(?:-\S+[ \t]+(?:[\d.]+[ \t]+)?)*)?(?P<program>nvidia-smi)[ \t]*"
-    r"(?:;|&&[ \t]*\\?)?[ \t]*\r?$",
+    r"(?:(?:sudo[ \t]+)?watch[ \t]+(?:-\S+[ \t]+(?:[\d.]+[ \t]+)?)*)?"
+    r"(?P<program>nvidia-smi)[ \t]*;?[ \t]*\r?$",
     re.M,
+)
+_GOES_ON = re.compile(r"(?:\\|[|&(`{])[ \t]*\r?\n(?:[ \t]*\r?\n)*\Z")
+# Blocks, whose output may go elsewhere. A word that only looks like the begin of one does no harm.
+_BLOCK = re.compile(
+    r"(?:^|(?<=[\s;&|(]))(?:(?P<begin>if|do|case|\{)(?=\s)|(?P<end>fi|done|esac|\})(?=[\s;&|)]|$))", re.M
 )
 # A program: its bare name anywhere, or its path where a command begins.
 _PROGRAM = (
@@ -44,6 +60,16 @@ _PROGRAM = (
 )
 # A command, over the lines that end with a backslash.
 _COMMAND = re.compile(r"(?:\\\r?\n|[^\n;|&])+")
+# It serves the NPU already.
+_SERVES_NPU = re.compile(r"\b(?:ASCEND|HCCL)_[A-Z]+|(?i:device\w*(?:=|[ \t]+)[\"']?npu\b)")
+_DEVICE_NAME = re.compile(r"\b(?:[A-Z][A-Z0-9_]*_)?DEVICE\b")
+_ANY_READ = re.compile(r"\$\{?(\w+)")
+# How a variable is set, and read as a whole word.
+_SETS = re.compile(r"[ \t]*(?:[?:]|::)?=(?!=)|[ \t]+cuda\b")
+_HANDS_ON = re.compile(r"(?:^|[\s\"'=(])\$?\$[{(]?\Z")
+_HANDED_ON = re.compile(r"(?::?[-=][\w:]*)?[)}]?(?=[\s\"';)&|\\]|$)")
+_COMPARES = re.compile(r"\[|\btest\b|\bcase\b|\bif\w*\b")
+_NEAR = 120  # characters around a word that are looked at
 _CONTAINER = re.compile(r"(?:^|[\s(`])(?:nvidia-)?(?:docker|podman)[ \t]")
 _CONTAINER_OPTION = re.compile(r"(?<=\s)(?:(--gpus)(?=[=\s])|(--runtime)[= \t]nvidia\b)")
 
@@ -53,8 +79,10 @@ SHOWN = "NPU617"
 
 
 def is_shell(path: str, data: bytes) -> bool:
-    """Whether a file is a shell script, by its name or its first line."""
-    return path.endswith(_SUFFIXES) or _SHEBANG.match(data) is not None
+    """Whether a file is a shell script, by its first line or, where that says nothing, by its name."""
+    if data.startswith(b"#!"):
+        return _SHEBANG.match(data) is not None
+    return path.endswith(_SUFFIXES)
 
 
 def convert(data: bytes, path: str, settings: Settings) -> FileResult | None:
@@ -64,115 +92,193 @@ def convert(data: bytes, path: str, settings: Settings) -> FileResult | None:
         return mention(data, path, settings)
     if file.is_skipped:
         return file.skipped()
-    look_at(file, file.text)
+    look_at(file, [(0, len(file.text))], file.text)
     return file.result()
 
 
-def look_at(file: TextFile, text: str, more: Iterable[Place] = ()) -> None:
+def look_at_variables(file: TextFile) -> None:
+    """Convert a file of variables, such as ``.env``: each of its lines stands for itself."""
+    lines = [match.span() for match in re.finditer(r"[^\n]+\n?", file.text)]
+    look_at(file, lines, re.sub(r"^[ \t]*#.*", lambda match: blank(match[0]), file.text, flags=re.M))
+
+
+def look_at(
+    file: TextFile,
+    spans: Sequence[tuple[int, int]],
+    text: str,
+    more: Iterable[Place] = (),
+    devices: Iterable[tuple[str, int]] = (),
+) -> None:
     """Convert the shell commands of a file.
 
-    :param text: the file's text, with all blanked out that is no shell command.
-    :param more: variables that the file sets by other means.
+    :param spans: where they stand; each is a script of its own.
+    :param text: the file's text without the comments that it has elsewhere.
+    :param more: variables that the file sets or reads by other means.
+    :param devices: variables that the file sets to ``cuda`` by other means, and where that word stands.
     """
-    commands = _Commands(file, text)
-    rename_variables(file, [*commands.places(), *more])
-    commands.look_at_options()
-    commands.look_at_programs()
-    commands.look_at_containers()
-    installation.look_at(file, commands.expanded)
+    commands = _Commands(file, _views(file.text, spans, text), {start for start, _ in spans})
+    commands.look(more, devices)
+    installation.look_at(file, commands.text.expanded)
+
+
+def serves_npu(text: str) -> bool:
+    """Whether a script, given without its comments, has a part for the NPU already."""
+    return _SERVES_NPU.search(text) is not None
+
+
+def _views(text: str, spans: Iterable[tuple[int, int]], uncommented: str) -> ShellText:
+    nothing = blank(text)
+    views = [list(nothing), list(nothing), list(uncommented), list(nothing)]
+    for start, end in spans:
+        for view, part in zip(views, shell_text.read(text[start:end])):
+            view[start:end] = part
+    return ShellText(*map("".join, views))
 
 
 class _Commands:
-    def __init__(self, file: TextFile, text: str) -> None:
+    def __init__(self, file: TextFile, text: ShellText, begins: Collection[int]) -> None:
         self.file = file
-        self.code = _code_only(text)
-        self.expanded = _code_only(text, expanded=True)
+        self.begins = begins
+        self.text = text
+        self.serves_npu = serves_npu(text.uncommented)
 
-    def places(self) -> Iterator[Place]:
-        for match in _SET.finditer(self.code):
-            yield Place(match["name"], match.start("name"), match["value"].strip("\"'"))
-        for pattern, text in ((_READ, self.expanded), (_UNSET, self.code)):
-            for match in pattern.finditer(text):
-                yield Place(match["name"], match.start("name"), None)
+    def look(self, more: Iterable[Place], devices: Iterable[tuple[str, int]]) -> None:
+        """Look at all; a script that serves the NPU already has commands for GPUs that are to stay."""
+        if not self.serves_npu:
+            rename_variables(self.file, [*shell_variables.places(self.text), *more], self.is_followed)
+            self.look_at_options()
+            self.look_at_devices(devices)
+        self.look_at_programs()
+        self.look_at_containers()
+
+    def is_followed(self, name: str, places: set[int]) -> bool:
+        """Whether these are all the uses of a variable, but for what is said to a person."""
+        text = self.text.uncommented
+        return all(
+            match.start() in places or shell_variables.is_said(text, match.start())
+            for match in re.finditer(rf"\b{name}\b", text)
+        )
 
     def look_at_options(self) -> None:
         """The values of options and settings that the converted program reads as a device or a backend."""
-        for match in chain(_OPTION.finditer(self.code), _OVERRIDE.finditer(self.code)):
-            backend = match["backend"] is not None
-            if backend == (match["word"] == "nccl"):
-                after = "hccl" if backend else "npu"
-                self.file.replace(BACKEND if backend else DEVICE, match.start("word"), match["word"], after)
+        for match in chain(_OPTION.finditer(self.text.code), _OVERRIDE.finditer(self.text.code)):
+            backend, word = match["backend"] is not None, match["word"]
+            is_plain = "path" in match.re.groupindex and match["path"] is None
+            if backend != (word == "nccl"):
+                continue
+            if (backend and not is_plain) or self.is_for_python(match.start()):
+                self.file.replace(
+                    BACKEND if backend else DEVICE, match.start("word"), word, "hccl" if backend else "npu"
+                )
+
+    def is_for_python(self, at: int) -> bool:
+        """Whether a word stands in a command that starts Python code, or in a variable that one gets."""
+        index = bisect(self.starts, at) - 1
+        start, end = self.commands[index]
+        first = self.first_python[index]
+        if start <= first < at < end:
+            return True
+        words = bisect(self.python_words, (at, at)) - 1
+        return words >= 0 and at < self.python_words[words][1]
+
+    @cached_property
+    def commands(self) -> list[tuple[int, int]]:
+        """Where the commands are."""
+        return [match.span() for match in _COMMAND.finditer(self.text.code)]
+
+    @cached_property
+    def starts(self) -> list[int]:
+        """Where the commands begin."""
+        return [start for start, _ in self.commands]
+
+    @cached_property
+    def first_python(self) -> list[int]:
+        """Where each command names Python code, or -1."""
+        found = (_PYTHON.search(self.text.code, *span) for span in self.commands)
+        return [match.start() if match is not None else -1 for match in found]
+
+    @cached_property
+    def python_words(self) -> list[tuple[int, int]]:
+        """The values of variables that commands that start Python code get."""
+        read = set()
+        for (_, end), first in zip(self.commands, self.first_python):
+            if first >= 0:
+                read.update(_ANY_READ.findall(self.text.expanded, first, end))
+        return [match.span() for match in _WORDS.finditer(self.text.code) if match["name"] in read]
+
+    def look_at_devices(self, more: Iterable[tuple[str, int]]) -> None:
+        """Variables that hold a device, where the file does nothing with them but hand them on."""
+        found = ((match["name"], match.start("word")) for match in _DEVICE.finditer(self.text.code))
+        for name, at in chain(found, more):
+            if name not in self.compared:
+                self.file.replace(DEVICE, at, "cuda", "npu")
+
+    @cached_property
+    def compared(self) -> Collection[str]:
+        """Variables for a device that the file compares or makes names of, and not only hands on."""
+        text = self.text.uncommented
+        found = set()
+        for match in _DEVICE_NAME.finditer(text):
+            before = text[max(0, match.start() - _NEAR) : match.start()].rpartition("\n")[2]
+            after = text[match.end() : match.end() + _NEAR].partition("\n")[0]
+            is_set = _SETS.match(after) is not None and not before.endswith(("$", "${", "$("))
+            is_read = _HANDS_ON.search(before) and _HANDED_ON.match(after) and not _COMPARES.search(before)
+            if not (is_set or is_read or before.endswith(("export ", "ARG "))):
+                found.add(match[0])
+        return found
 
     def look_at_programs(self) -> None:
         """Programs of NVIDIA's: one that only shows the cards has a counterpart, the rest is reported."""
         shown = set()
-        for match in _SHOWN.finditer(self.code):
-            shown.add(match.start("program"))
-            self.file.replace(SHOWN, match.start("program"), match["program"], "npu-smi info")
+        for match in _SHOWN.finditer(self.text.outside):
+            if not self.serves_npu and self.is_on_its_own(match.start()):
+                shown.add(match.start("program"))
+                self.file.replace(SHOWN, match.start("program"), match["program"], "npu-smi info")
         for rule, row in self.file.rows("command"):
             name = re.compile(_PROGRAM.format(name=re.escape(row.name)), re.M)
-            for match in name.finditer(self.expanded):
+            for match in name.finditer(self.text.code):
                 if match.start("name") not in shown:
                     self.file.report(rule.code, *match.span("name"), note=row.note)
 
+    def is_on_its_own(self, start: int) -> bool:
+        """Whether a command begins its line, outside of blocks, and the line before doesn't go on to it."""
+        if start in self.begins:
+            return True
+        before = self.text.outside[max(0, start - _NEAR) : start]
+        begins_line = start == 0 or self.file.text[start - 1] == "\n"
+        return begins_line and not _GOES_ON.search(before) and self.depth_at(start) == 0
+
+    def depth_at(self, start: int) -> int:
+        """Return in how many blocks a place is."""
+        positions, depths = self.blocks
+        index = bisect(positions, start) - 1
+        return depths[index] if index >= 0 else 0
+
+    @cached_property
+    def blocks(self) -> tuple[list[int], list[int]]:
+        """Where blocks begin and end, and how many are open from there."""
+        positions, depths, depth = [], [], 0
+        text = self.text.outside
+        for match in _BLOCK.finditer(text):
+            if match["end"] is not None:
+                before = text[max(0, match.start() - _NEAR) : match.start()].rstrip(" \t")
+                if before and before[-1] not in "\n;&|":
+                    continue
+            depth += 1 if match["begin"] is not None else -1
+            positions.append(match.start())
+            depths.append(depth)
+        return positions, depths
+
     def look_at_containers(self) -> None:
         """Containers that are started with NVIDIA's cards."""
+        code = self.text.code
         notes = {row.name: (rule, row) for rule, row in self.file.rows("config_setting")}
-        for command in _COMMAND.finditer(self.code):
+        for command in _COMMAND.finditer(code):
             if not _CONTAINER.search(command[0]):
                 continue
-            for match in _CONTAINER_OPTION.finditer(self.code, command.start(), command.end()):
+            for match in _CONTAINER_OPTION.finditer(code, command.start(), command.end()):
                 rule, row = notes[match[1] or match[2]]
                 self.file.report(rule.code, match.start(), match.end(), note=row.note)
-        for match in re.finditer(r"(?<![\w./-])nvidia-docker2?(?![\w.-])", self.code):
+        for match in re.finditer(r"(?<![\w./-])nvidia-docker2?(?![\w.-])", code):
             rule, row = notes["nvidia-docker"]
             self.file.report(rule.code, match.start(), match.end(), note=row.note)
-
-
-def _code_only(text: str, expanded: bool = False) -> str:
-    """Return the text with comments, quoted words that aren't values, and here-documents blanked out.
-
-    What stands there may be for another shell, another program, or a person.
-
-    :param expanded: keep what the shell expands variables in: double quotes, and here-documents whose
-        end isn't quoted.
-    """
-    out = []
-    until, keep = "", False  # the end of the here-document that the line is in
-    for line in text.splitlines(keepends=True):
-        if until:
-            out.append(line if keep else blank(line))
-            until = "" if line.strip() == until else until
-            continue
-        begins = _without_quoted(line, expanded=False).find("<<")
-        here = _HERE.match(line, begins) if begins >= 0 else None
-        until, keep = (here["word"], expanded and not here["quote"]) if here else ("", False)
-        out.append(_without_quoted(line, expanded))
-    return "".join(out)
-
-
-def _without_quoted(line: str, expanded: bool) -> str:
-    """Blank out the comment of a line, and what is quoted but no value of ``NAME=`` or ``--option``."""
-    out = list(line)
-    quote, opened = "", 0
-    position = 0
-    while position < len(line):
-        character = line[position]
-        if character == "\\" and quote != "'":
-            position += 2
-            continue
-        if quote:
-            if character == quote:
-                kept = _VALUE.search(line[:opened]) or (expanded and quote == '"')
-                if not kept:
-                    out[opened : position + 1] = blank(line[opened : position + 1])
-                quote = ""
-        elif character in "\"'":
-            quote, opened = character, position
-        elif character == "#" and (position == 0 or line[position - 1].isspace()):
-            out[position:] = blank(line[position:])
-            break
-        position += 1
-    if quote and not expanded:  # a text of several lines
-        out[opened:] = blank(line[opened:])
-    return "".join(out)

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from cuda2npu.catalog.rules import Catalog, Row, Rule, Text, load_catalog
+from cuda2npu.catalog.rules import Catalog, Row, Rule, Text, load_catalog_for
 from cuda2npu.messages import say
 from cuda2npu.rewrite.change import Applicability, Change, FileResult, Finding, Status, apply
 from cuda2npu.rewrite.formats.mention import RULE as MENTION
@@ -51,7 +51,7 @@ class TextFile:
     @cached_property
     def catalog(self) -> Catalog:
         """The rules."""
-        return load_catalog(self.settings.rules)
+        return load_catalog_for(self.settings.target, self.settings.rules)
 
     @cached_property
     def _has_comments(self) -> bool:
@@ -80,7 +80,7 @@ class TextFile:
             return
         message = self._say(rule.summary)
         if note is not None and self._say(note):
-            message = f"{message}: {self._say(note)}"
+            message = say("with_note", self.settings.lang, message=message, note=self._say(note))
         applicability = Applicability.UNSAFE if unsafe else rule.applicability
         applied = applicability is Applicability.SAFE or self.settings.unsafe
         self.changes.append(Change(code, applicability, applied, start, end, before, after, message))
@@ -129,6 +129,10 @@ class TextFile:
             self.dealt_with.append((start, end))
             return False
         return self.settings.selects(rule.code, rule.default)
+
+    def is_suppressed(self, code: str, offset: int) -> bool:
+        """Whether a comment switches a rule off at a place."""
+        return self._is_suppressed(code, offset)
 
     def _is_suppressed(self, code: str, offset: int) -> bool:
         """Whether a comment on the line, or alone on the line above it, switches a rule off."""
@@ -200,13 +204,18 @@ class TextFile:
         return sorted(applied, key=lambda change: (change.start, change.end))
 
     def _rest(self) -> str:
-        """Return the text without comments and what has been dealt with: only the rest is mentioned."""
+        """Return the text without comments and what has been dealt with: only the rest is mentioned.
+
+        A line with a finding is named already, so that a mention would say less about it a second time.
+        """
+        named = {self.text.rfind("\n", 0, finding.start) + 1 for finding in self.findings}
         out = list(self.text)
         for start, end in self.dealt_with:
             out[start:end] = " " * (end - start)
         at, lines = 0, []
         for line in without_comments("".join(out)).splitlines(keepends=True):
-            lines.append(blank(line) if self._is_suppressed(MENTION, at) else line)
+            settled = at in named or self._is_suppressed(MENTION, at)
+            lines.append(blank(line) if settled else line)
             at += len(line)
         return "".join(lines)
 

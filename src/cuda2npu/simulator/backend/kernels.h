@@ -5,6 +5,7 @@
 #include <ATen/ATen.h>
 #include <ATen/EmptyTensor.h>
 #include <ATen/native/transformers/attention.h>
+#include <ATen/ops/_fused_sdp_choice_cpu_dispatch.h>
 #include <ATen/ops/_reshape_alias_native.h>
 #include <ATen/ops/as_strided_native.h>
 #include <ATen/ops/unfold_native.h>
@@ -71,18 +72,43 @@ inline at::Tensor& copy(at::Tensor& self, const at::Tensor& from, bool /*non_blo
 
 inline void record_stream(at::Tensor&, at::Stream) {}  // no memory is handed on between streams
 
+inline bool is_dense(const at::Tensor& tensor) {
+  return tensor.layout() == c10::kStrided && !tensor.is_nested() && (tensor.is_cpu() || is_npu(tensor));
+}
+
+// Whether `self.data = from` may be done. For a device that it doesn't know PyTorch says no, and
+// Module.to then makes new parameters, which breaks shared weights apart. torch_npu says yes between
+// a CPU tensor and an npu tensor.
+inline bool can_take_data_of(const at::Tensor& self, const at::Tensor& from) {
+  return self.key_set() == from.key_set() || (is_dense(self) && is_dense(from));
+}
+
+// A CPU tensor of the same shape and type without memory. Under torch.compile there is none to show.
+inline at::Tensor shape_on_host(const at::Tensor& npu) {
+  const auto host = at::detail::make_tensor<c10::TensorImpl>(
+      c10::Storage(c10::Storage::use_byte_size_t(), 0, c10::DataPtr(nullptr, at::kCPU), nullptr),
+      c10::DispatchKeySet(c10::DispatchKey::CPU), npu.dtype());
+  host.unsafeGetTensorImpl()->set_sizes_and_strides(npu.sym_sizes(), npu.sym_strides(),
+                                                    npu.sym_storage_offset());
+  return host;
+}
+
 // Which kernel scaled_dot_product_attention takes: the CPU's choice, so that results are equal to
-// the last bit.
+// the last bit. It depends on shapes and types alone.
 inline int64_t choose_attention(const at::Tensor& query, const at::Tensor& key,
                                 const at::Tensor& value, const std::optional<at::Tensor>& mask,
                                 double dropout, bool causal, std::optional<double> scale,
                                 bool gqa) {
   CallAliases aliases;
+  const auto on_host = [&](const at::Tensor& tensor) {
+    if (!is_npu(tensor)) return tensor;
+    return tensor.is_nested() ? aliases.to_host(tensor) : shape_on_host(tensor);
+  };
   std::optional<at::Tensor> host_mask;
-  if (mask.has_value() && mask->defined()) host_mask = host_or_same(aliases, *mask);
-  return at::_fused_sdp_choice(host_or_same(aliases, query), host_or_same(aliases, key),
-                               host_or_same(aliases, value), host_mask, dropout, causal, scale,
-                               gqa);
+  if (mask.has_value() && mask->defined()) host_mask = on_host(*mask);
+  // Past the dispatcher: a mode that torch.compile has on would see tensors that aren't its own.
+  return at::cpu::_fused_sdp_choice(on_host(query), on_host(key), on_host(value), host_mask,
+                                    dropout, causal, scale, gqa);
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
@@ -91,6 +117,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("_efficientzerotensor", &efficient_zero_tensor);
   m.impl("copy_", &copy);
   m.impl("record_stream", &record_stream);
+  m.impl("_has_compatible_shallow_copy_type", &can_take_data_of);
   m.impl("as_strided", &at::native::as_strided_tensorimpl);
   m.impl("view", &at::native::view);
   m.impl("unfold", &at::native::unfold);

@@ -47,6 +47,7 @@ inline void run_backward_in_this_thread() {
 
 inline void start() {
   check_device_count_setting();
+  check_memory_setting();
   run_backward_in_this_thread();
   static const bool started = [] {
     register_whole_layers(c10::DispatchKey::PrivateUse1);
@@ -82,6 +83,8 @@ TORCH_LIBRARY(cuda2npu_sim, m) {
   m.def("current_device() -> int", [] { return static_cast<int64_t>(current_device()); });
   m.def("set_device(int device) -> ()", [](int64_t device) { set_device(device); });
 
+  m.def("memory_of_each_device() -> int", [] { return memory_of_each_device(); });
+  m.def("raise_plain_out_of_memory() -> ()", [] { out_of_memory_has_a_class = false; });
   m.def("memory_allocated(int device) -> int",
         [](int64_t device) { return checked_memory_of(device).used(); });
   m.def("max_memory_allocated(int device) -> int",

@@ -11,6 +11,7 @@
 #include <atomic>
 
 #include "devices.h"
+#include "limit.h"
 
 namespace cuda2npu_sim {
 
@@ -40,6 +41,7 @@ inline DeviceMemory& memory_of(c10::DeviceIndex device) {
 class Block {
  public:
   Block(c10::Storage host, c10::DeviceIndex device) : host_(std::move(host)), device_(device) {
+    check_free_memory(static_cast<int64_t>(host_.nbytes()), memory_of(device).used(), device);
     count();
   }
   ~Block() { memory_of(device_).add(-counted_); }

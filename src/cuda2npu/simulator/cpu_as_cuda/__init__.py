@@ -8,9 +8,11 @@ from __future__ import annotations
 
 def install() -> None:
     """Map the CUDA calls of this process to the CPU. Torch has been imported, and nothing else of it yet."""
-    from cuda2npu.simulator.cpu_as_cuda import amp, api, distributed, placement
+    from cuda2npu.simulator.cpu_as_cuda import amp, api, compiling, distributed, placement, random_numbers
 
     placement.install()
     api.install()
+    random_numbers.install()
     amp.install()
+    compiling.install()
     distributed.install()

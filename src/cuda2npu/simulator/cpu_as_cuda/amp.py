@@ -65,6 +65,24 @@ def install() -> None:
         def __init__(self, *args: Any, **kwargs: Any) -> None:
             super().__init__("cpu", *args, **kwargs)
 
+    _answer_for_cpu()
     modules: tuple[Any, ...] = (cuda_amp, cuda_amp.autocast_mode, cuda_amp.grad_scaler)
     for module in modules:
         module.autocast, module.GradScaler = CudaAutocast, CudaGradScaler
+
+
+def _answer_for_cpu() -> None:
+    """Let programs that ask about autocast on CUDA hear what is set for the CPU."""
+    is_enabled, dtype_of = torch.is_autocast_enabled, torch.get_autocast_dtype
+
+    def is_autocast_enabled(device_type: str = "cuda") -> bool:
+        return is_enabled(_on_cpu(device_type))
+
+    def get_autocast_dtype(device_type: str) -> torch.dtype:
+        # Where it is off, CUDA's answer is float16, and the CPU's bfloat16.
+        return dtype_of(_on_cpu(device_type) if is_enabled("cpu") else device_type)
+
+    functions: Any = torch
+    functions.is_autocast_enabled = is_autocast_enabled
+    functions.get_autocast_dtype = get_autocast_dtype
+    functions.get_autocast_gpu_dtype = lambda: get_autocast_dtype("cuda")

@@ -15,6 +15,7 @@ _NAME = "CPU in place of CUDA"
 _MEMORY = 64 << 30  # bytes; programs choose batch sizes by it
 _PROPERTIES = SimpleNamespace(name=_NAME, total_memory=_MEMORY, major=8, minor=0, multi_processor_count=1)
 _CUDA_VERSION = "13.0"  # that of PyTorch 2.13's own builds for CUDA; programs take it apart at import
+_NCCL_VERSION = (2, 27, 7)  # some version that takes everything
 _TENSORS = ("BFloat16", "Bool", "Byte", "Char", "Double", "Float", "Half", "Int", "Long", "Short")
 
 
@@ -104,6 +105,19 @@ class _Stream:
         return event
 
 
+class _StreamContext:
+    """``with torch.cuda.stream(stream):``."""
+
+    def __init__(self, stream: _Stream | None) -> None:
+        self.stream = stream
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *error: object) -> None:
+        pass
+
+
 class _Device:
     """``with torch.cuda.device(0):``."""
 
@@ -133,23 +147,12 @@ def install() -> None:
     cuda.Event = _Event
     cuda.device = cuda.device_of = _Device
     cuda.current_stream = cuda.default_stream = _Stream
-    cuda.stream = cuda.StreamContext = lambda stream: stream or _Stream()
+    cuda.stream = cuda.StreamContext = _StreamContext
     for name in _TENSORS:
         setattr(cuda, f"{name}Tensor", getattr(torch, f"{name}Tensor"))
-    _random(cuda)
     for name in ("range_push", "range_pop", "range_start", "range_end", "mark"):
         setattr(cuda.nvtx, name, _returning(None))
+    cuda.profiler.start = cuda.profiler.stop = _returning(None)
+    cuda.nccl.version = _returning(_NCCL_VERSION)
     cuda.cudart = _returning(SimpleNamespace(cudaProfilerStart=int, cudaProfilerStop=int))
     torch.version.cuda = torch.version.cuda or _CUDA_VERSION
-
-
-def _random(cuda: Any) -> None:
-    """Random numbers come from the CPU's generator, as the simulated NPU's do."""
-    generator = torch.default_generator
-    cuda.manual_seed = cuda.manual_seed_all = lambda seed: generator.manual_seed(int(seed)) and None
-    cuda.seed = cuda.seed_all = lambda: generator.seed() and None
-    cuda.initial_seed = generator.initial_seed
-    cuda.get_rng_state = lambda device="cuda": generator.get_state()
-    cuda.set_rng_state = lambda state, device="cuda": generator.set_state(state) and None
-    cuda.get_rng_state_all = lambda: [generator.get_state()]
-    cuda.set_rng_state_all = lambda states: generator.set_state(states[0]) and None

@@ -7,11 +7,13 @@ GPU, and the program takes the branches that it would take there.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from typing import Any
 
 import torch
-from torch.overrides import TorchFunctionMode
+from torch.overrides import TorchFunctionMode, _get_current_function_mode_stack
 
 _MARK = "_stands_for_cuda"
 _current = 0  # number of the current GPU
@@ -181,17 +183,64 @@ _SPECIAL: dict[str, Callable[..., Any]] = {
     "get_device": _get_device,
     "dropout": _dropout,
     "pin_memory": _as_it_is,
-    "record_stream": _as_it_is,
 }
 
 
 def install() -> None:
     """Map devices in calls of torch functions, of modules, and in ``torch.load``."""
     _CudaOnCpu().__enter__()
+    _reach_threads()
+    _reach_backward_passes()
+    _keep_marks_of_parameters()
+    torch.Tensor.record_stream = lambda self, stream: None
     _wrap_default_device()
     _wrap_modules()
     _wrap_load()
     _wrap_default_tensor_type()
+
+
+def _reach_threads() -> None:
+    """A mode is on in one thread only: turn it on in those that the program starts."""
+    thread: Any = threading.Thread
+    start = thread.start
+
+    def start_with_mode(self: Any) -> None:
+        run = self.run
+
+        def run_with_mode() -> None:
+            with _CudaOnCpu():
+                run()
+
+        self.run = run_with_mode
+        start(self)
+
+    thread.start = start_with_mode
+
+
+def _reach_backward_passes() -> None:
+    """``loss.backward()`` is a torch function itself, and within those the mode is off.
+
+    Python code runs there, too: checkpoints compute a second time, and functions have their own backward.
+    """
+    run = torch.autograd._engine_run_backward
+
+    def run_with_mode(*args: Any, **kwargs: Any) -> Any:
+        active = any(isinstance(mode, _CudaOnCpu) for mode in _get_current_function_mode_stack())
+        with nullcontext() if active else _CudaOnCpu():
+            return run(*args, **kwargs)
+
+    torch.autograd._engine_run_backward = run_with_mode
+
+
+def _keep_marks_of_parameters() -> None:
+    """Where a parameter is made of a tensor, and where it is copied, a mode sees nothing."""
+    make = torch.nn.Parameter.__new__
+
+    def new(cls: Any, data: Any = None, requires_grad: bool = True) -> torch.Tensor:
+        parameter: torch.Tensor = make(cls, data, requires_grad)
+        return parameter if data is None else mark_as(data, parameter)
+
+    torch.nn.Parameter.__new__ = new
 
 
 def _wrap_modules() -> None:

@@ -5,13 +5,20 @@ from __future__ import annotations
 import torch
 
 from cuda2npu.simulator import build
+from cuda2npu.simulator.names import target
 
 build.load()
 
 _device = torch.ops.cuda2npu_sim
 
-TOTAL_MEMORY = 64 << 30
-"""Bytes of memory that each simulated card claims to have, as an Ascend 910B with 64 GB."""
+TOTAL_MEMORY = int(_device.memory_of_each_device())
+"""Bytes of memory of each simulated card: 64 GiB, as an Ascend 910B has, or what CUDA2NPU_SIM_MEMORY says."""
+
+# Which versions raise torch.OutOfMemoryError: the strings in lib/libtorch_npu.so of the wheels 2.1.0.post17
+# to 2.14.0.
+_FIRST_WITH_OUT_OF_MEMORY_ERROR = (2, 7)
+if target().version < _FIRST_WITH_OUT_OF_MEMORY_ERROR:
+    _device.raise_plain_out_of_memory()
 
 
 def device_count() -> int:

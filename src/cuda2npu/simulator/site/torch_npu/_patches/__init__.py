@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from cuda2npu.simulator import sync_batch_norm
 from torch_npu import _hccl
 from torch_npu._patches import (
     compile as compile_,
@@ -12,7 +13,6 @@ from torch_npu._patches import (
     module,
     sharded_grad_scaler,
     sharing,
-    sync_batch_norm,
     tensor_type,
 )
 

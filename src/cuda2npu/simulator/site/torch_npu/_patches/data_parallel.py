@@ -5,7 +5,10 @@
 
 from __future__ import annotations
 
+import importlib
+import threading
 from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any, Union
 
 import torch
@@ -66,8 +69,21 @@ def broadcast_coalesced(
     return [[tensor.to(_place(device)) for tensor in tensors] for device in devices]
 
 
+class _OneAfterTheOther(threading.Thread):
+    """A thread that its starter waits for."""
+
+    def start(self) -> None:
+        """Run it to its end."""
+        super().start()
+        self.join()
+
+
 def apply() -> None:
     """Give torch._C what a CPU build lacks, and a CUDA build has for CUDA alone."""
+    # All cards draw from one generator here: side by side, the parts of a batch would draw from it in
+    # another order in each run. The module hides behind its function of the same name.
+    parallel: Any = importlib.import_module("torch.nn.parallel.parallel_apply")
+    parallel.threading = SimpleNamespace(Lock=threading.Lock, Thread=_OneAfterTheOther)
     for function in (
         scatter, scatter_out, gather, gather_out, broadcast, broadcast_out, broadcast_coalesced
     ):  # fmt: skip

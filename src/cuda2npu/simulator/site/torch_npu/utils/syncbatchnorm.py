@@ -2,6 +2,6 @@
 # ruff: noqa: F401 - the names are what this module offers
 
 from cuda2npu.simulator.names import only_names_of_target
-from torch_npu._patches.sync_batch_norm import SyncBatchNorm
+from cuda2npu.simulator.sync_batch_norm import SyncBatchNorm
 
 only_names_of_target(__name__)

@@ -1,4 +1,7 @@
-"""nn.SyncBatchNorm on the NPU; torch's own function calls CUDA kernels. torch_npu replaces it as well."""
+"""nn.SyncBatchNorm without CUDA; torch's own function calls kernels of CUDA's. torch_npu replaces it as well.
+
+The simulated NPU and the CPU in place of CUDA take the same one, so that the two compute the same.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,6 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-Tensor = torch.Tensor
-
 
 class SyncBatchNorm(torch.autograd.Function):
     """Batch norm with the mean and variance of all processes, in float32."""
@@ -16,16 +17,16 @@ class SyncBatchNorm(torch.autograd.Function):
     @staticmethod
     def forward(
         ctx: Any,
-        input: Tensor,
-        weight: Tensor | None,
-        bias: Tensor | None,
-        running_mean: Tensor | None,
-        running_var: Tensor | None,
+        input: torch.Tensor,
+        weight: torch.Tensor | None,
+        bias: torch.Tensor | None,
+        running_mean: torch.Tensor | None,
+        running_var: torch.Tensor | None,
         eps: float,
         momentum: float,
         process_group: Any,
         world_size: int,
-    ) -> Tensor:
+    ) -> torch.Tensor:
         """Return the normed ``input``, and update the running values."""
         dims = [dim for dim in range(input.dim()) if dim != 1]
         wide = input.float()
@@ -48,7 +49,7 @@ class SyncBatchNorm(torch.autograd.Function):
         return (out if bias is None else out + _along(bias.float(), wide)).to(input.dtype)
 
     @staticmethod
-    def backward(ctx: Any, grad_output: Tensor) -> tuple[Tensor | None, ...]:
+    def backward(ctx: Any, grad_output: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         """Return the gradients of the input, of this process's weight and of its bias."""
         normed, weight, invstd, total = ctx.saved_tensors
         grad = grad_output.float()
@@ -63,7 +64,7 @@ class SyncBatchNorm(torch.autograd.Function):
         return grad_input.to(ctx.dtype), of_weight, of_bias, None, None, None, None, None, None
 
 
-def _along(per_channel: Tensor, like: Tensor) -> Tensor:
+def _along(per_channel: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
     return per_channel.view(1, -1, *[1] * (like.dim() - 2))
 
 
