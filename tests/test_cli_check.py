@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 
 import pytest
 from snapshots import snapshot
@@ -99,3 +100,10 @@ def test_nothing_to_check(tmp_path, cli):
     assert (ran.code, ran.out) == (0, "")
     assert cli("check").code == 2
     assert cli("check", tmp_path / "gone").code == 2
+
+
+@pytest.mark.skipif(os.name == "nt", reason="names have no newline there")
+def test_a_name_with_a_newline_is_on_one_line(tmp_path, write, cli):
+    write(tmp_path, {"a\nb.py": SOURCE})
+    lines = cli("check", tmp_path).out.splitlines()
+    assert all("a\\nb.py:" in line for line in lines if "NPU" in line)

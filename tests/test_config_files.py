@@ -778,3 +778,48 @@ def test_of_a_large_file_that_is_no_data_the_beginning_is_looked_through():
 
 def test_the_reason_for_a_file_in_another_encoding_is_said():
     assert "not UTF-8" in run("# 设备\ndevice: cuda\n".encode("gbk")).findings[0].message
+
+
+# --- ways to ask for a build of torch for CUDA
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "expected"),
+    [
+        (
+            "pyproject.toml",
+            '[project]\ndependencies = ["torch @ https://x.org/whl/cu118/torch-2.1.0%2Bcu118-cp310.whl"]\n',
+            ["NPU631"],
+        ),
+        ("pyproject.toml", '[[tool.uv.index]]\nname = "x"\nurl = "https://x.org/whl/cu121"\n', ["NPU631"]),
+        ("pyproject.toml", '[[tool.poetry.source]]\nurl = "https://x.org/whl/cu118"\n', ["NPU631"]),
+        ("pyproject.toml", '[tool.poetry.dependencies]\ntorch = "2.1.0+cu118"\n', ["NPU631"]),
+        (
+            "pyproject.toml",
+            '[tool.poetry.dependencies]\ntorch = {url = "https://x.org/torch-2.1.0%2Bcu118-cp310.whl"}\n',
+            ["NPU631"],
+        ),
+        ("pyproject.toml", '[tool.hatch.envs.default]\ndependencies = ["flash-attn"]\n', ["NPU630"]),
+        ("pyproject.toml", '[tool.pdm.dev-dependencies]\ngpu = ["xformers"]\n', ["NPU630"]),
+        ("pyproject.toml", '[tool.uv]\ndev-dependencies = ["pynvml"]\n', ["NPU630"]),
+        ("environment.yml", "dependencies:\n  - conda-forge::cupy\n", ["NPU630"]),
+        ("environment.yml", "dependencies:\n  - pytorch::pytorch=1.13\n", ["NPU633"]),
+        (
+            "environment.yml",
+            "dependencies:\n  - pip:\n    - --extra-index-url https://x.org/whl/cu118\n",
+            ["NPU631"],
+        ),
+        ("requirements.txt", "./wheels/flash_attn-2.5-cp310.whl\n", ["NPU630"]),
+        ("system_requirements.txt", "torch is needed, and a GPU.\n", []),
+    ],
+)
+def test_packages_are_found_however_they_are_asked_for(path, text, expected):
+    result = run(text, path)
+    assert (result.status, rules(result), len(result.changes)) == (Status.UNCHANGED, expected, 0)
+
+
+def test_the_marker_of_torch_is_that_of_torch_npu_too():
+    text = 'torch>=2; sys_platform == "linux"  # the base\n'
+    assert changed(text, "requirements.txt", unsafe=True) == (
+        text + 'torch_npu==2.7.1.*; sys_platform == "linux"\n'
+    )

@@ -10,6 +10,7 @@ from cuda2npu.report.model import file_entry
 from cuda2npu.report.patch import file_patch
 from cuda2npu.rewrite.change import FileResult, Status
 from cuda2npu.rewrite.files import convert
+from cuda2npu.rewrite.formats.notebook import is_notebook
 from cuda2npu.rewrite.index import ProjectIndex
 from cuda2npu.settings import Settings
 
@@ -113,3 +114,15 @@ def test_metadata_of_any_kind_are_taken(metadata):
     document = json.loads(text)
     document["metadata"] = json.loads(metadata)
     assert run(json.dumps(document).encode()).status is Status.CHANGED
+
+
+def test_a_notebook_of_another_kernel_is_mentioned_by_cell():
+    cell = {"cell_type": "code", "source": ["x = 1\n", "using CUDA\n"], "outputs": [], "metadata": {}}
+    notebook = {"cells": [cell], "metadata": {"language_info": {"name": "julia"}}, "nbformat": 4}
+    result = convert(json.dumps(notebook).encode(), "a.ipynb", Settings(), ProjectIndex())
+    assert result.status is Status.UNCHANGED
+    assert [(finding.rule, finding.cell, finding.start) for finding in result.findings] == [("NPU903", 0, 6)]
+
+
+def test_the_suffix_may_be_written_in_capitals():
+    assert is_notebook("U.IPYNB")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from cuda2npu.messages import say
@@ -17,12 +18,17 @@ def lines(document: Json, lang: str = "en") -> Iterator[str]:
     """
     for entry in sorted(document["files"], key=lambda entry: str(entry["path"])):
         if entry["status"] == "failed":
-            yield f"{entry['path']}:1:1: {say('failed_line', lang, reason=entry['error'])}"
+            yield f"{_name(entry)}:1:1: {say('failed_line', lang, reason=entry['error'])}"
         places = [*entry["changes"], *entry["findings"]]
         for place in sorted(places, key=_order):
             cell = f":cell {place['cell']}" if "cell" in place else ""
-            where = f"{entry['path']}{cell}:{place['line']}:{place['column']}"
+            where = f"{_name(entry)}{cell}:{place['line']}:{place['column']}"
             yield f"{where}: {place['rule']} {_text(place, lang)}"
+
+
+def _name(entry: Json) -> str:
+    """Return the path of a file on one line, whatever characters are in it."""
+    return re.sub(r"[\x00-\x1f\x7f\x85\u2028\u2029]", lambda match: repr(match[0])[1:-1], str(entry["path"]))
 
 
 def _order(place: Json) -> tuple[int, int, int, str]:
@@ -33,7 +39,7 @@ def failures(document: Json, lang: str = "en") -> Iterator[str]:
     """Yield a line for every file that failed."""
     for entry in document["files"]:
         if entry["status"] == "failed":
-            yield f"{entry['path']}:1:1: {say('failed_line', lang, reason=entry['error'])}"
+            yield f"{_name(entry)}:1:1: {say('failed_line', lang, reason=entry['error'])}"
 
 
 def summary_line(document: Json, lang: str = "en") -> str:

@@ -29,6 +29,8 @@ _DEVICES = re.compile(r"cuda(?::\d+)?(?:, ?cuda(?::\d+)?)*")
 _BACKEND = re.compile(r"nccl|(?:\w+:\w+,)*cuda:nccl(?:,\w+:\w+)*")
 _VARIABLE = re.compile(r"(?P<name>[A-Z][A-Z0-9_]*)(?:=(?P<value>.*))?", re.S)
 _WORDS_OF_CUDA = {"cuda", "nvidia"}  # packages, too, but in a configuration they are torch's devices
+# Keys of uv, Poetry and PDM that hold an address of packages.
+_ADDRESSES = ("url", "index-url", "extra-index-url", "find-links")
 _YAML = (".yaml", ".yml")
 # The name of a model or a data set on a hub: NVIDIA made it, and it runs anywhere.
 # A configuration with one of these has values for the NPU already, beside those for CUDA.
@@ -50,7 +52,9 @@ _SECTION = re.compile(
 _NAMES = ("name", "id", "key", "enum")
 _LOOKED_UP = re.compile(r"\$\{[^{}\n]*\$\{([\w.]+)\}|\$\{([\w.]+)\}\.(?:ya?ml|json|toml|cfg|ini|py)\b")
 # Without one of these words there is nothing to decide, and the file isn't parsed.
-_CONCERNED = re.compile(rb"cuda|nccl|nvidia|cudnn|nvtx|gpu|flash_attention|requires|dependencies", re.I)
+_CONCERNED = re.compile(
+    rb"cuda|nccl|nvidia|cudnn|nvtx|gpu|flash_attention|requires|dependencies|[/+.-]cu\d", re.I
+)
 
 
 class UnreadableError(ValueError):
@@ -341,12 +345,17 @@ class _Decisions:
             return
         for value in self.values:
             kind = _package_kind(name, value)
-            if kind == "requirement":
-                requirements.look_at_requirement(self.file, value.start, value.text)
+            if kind == "requirement" and requirements.is_url(value.text):
+                requirements.look_at_url(self.file, value.start, value.text)
+            elif kind == "requirement":
+                package = value.text.rpartition("::")[2]  # conda-forge::cupy
+                requirements.look_at_requirement(self.file, value.end - len(package), package)
+            elif kind == "url":
+                requirements.look_at_url(self.file, value.start, value.text)
             elif kind == "channel":
                 requirements.look_at_channel(self.file, value.start, value.text)
             elif kind == "key" and value.key_start >= 0:
-                requirements.look_at_requirement(self.file, value.key_start, value.keys[-1])
+                requirements.look_at_pinned(self.file, value.key_start, value.keys[-1], value.text)
 
     # Keys and paths
 
@@ -408,9 +417,13 @@ def _package_kind(file_name: str, value: Value) -> str:
     """Return what a value says about packages: it is a requirement, a channel of conda, or its key is one."""
     keys = value.keys
     if file_name == "pyproject.toml":
+        if keys[:1] == ("tool",) and keys[-1] in _ADDRESSES:
+            return "url"
         if keys[:2] == ("tool", "poetry") and len(keys) >= 4 and "dependencies" in keys[2:]:
             return "key" if keys[-2] == "dependencies" else ""
         listed = keys in (("project", "dependencies"), ("build-system", "requires"))
+        if keys[:1] == ("tool",) and keys[1:2] and keys[1] in ("uv", "pdm", "hatch"):
+            listed = keys[-1].endswith("dependencies") or keys[-2] == "dev-dependencies"
         grouped = keys[:-1] in (("project", "optional-dependencies"), ("dependency-groups",))
         return "requirement" if listed or grouped else ""
     if file_name == "setup.cfg":

@@ -37,7 +37,7 @@ _PYTHON_CELLS = {"time", "timeit", "capture", "prun", "python", "python3"}  # wh
 
 def is_notebook(path: str) -> bool:
     """Whether a file is a notebook, by its name."""
-    return path.endswith(SUFFIX)
+    return path.lower().endswith(SUFFIX)
 
 
 def convert(data: bytes, path: str, settings: Settings, index: ProjectIndex) -> FileResult:
@@ -50,7 +50,9 @@ def convert(data: bytes, path: str, settings: Settings, index: ProjectIndex) -> 
     except (SourceError, ValueError, RecursionError) as error:
         return FileResult(path, Status.FAILED, error=say("not_a_notebook", settings.lang, reason=error))
     if not notebook.is_python:
-        return FileResult(path, Status.UNCHANGED)
+        findings = list(notebook.elsewhere(settings))
+        cells = [cell.whole for cell in notebook.cells]
+        return FileResult(path, Status.UNCHANGED, text=source.text, findings=findings, cells=cells)
     result = engine.convert(notebook.program.encode(), path, settings, index)
     if result.status in (Status.FAILED, Status.SKIPPED):
         return replace(result, text=source.text)
@@ -114,6 +116,8 @@ class _Notebook:
             raise ValueError("it has no list of cells, as notebooks have since version 4")
         self.metadata = _table(document.get("metadata"))
         self.cells = list(_cells(parse(text)))
+        if not self.is_python:
+            self.cells = [replace(cell, literals=()) for cell in self.cells]
         self.starts = []
         at = 0
         for cell in self.cells:

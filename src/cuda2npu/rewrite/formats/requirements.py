@@ -24,8 +24,11 @@ _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|$)")
 _COMMENT = re.compile(r"(?:^|(?<=\s))#.*")
 # A distribution with its extras, and what is asked of its version, by pip or conda: torch[opt]>=2, torch=2.1
 _REQUIREMENT = re.compile(r"(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)(?:\[[^\]]*\])?[ \t]*(?P<rest>.*)", re.S)
+# In a file of pip's nothing but a version, a marker or an option stands behind the name.
+_A_REQUIREMENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*[ \t]*(?:\[[^\]]*\])?[ \t]*(?:$|[=<>!~;@(\\]|--)")
+_MARKER = re.compile(r";.*")  # sys_platform == "linux"
 _SPECIFIER = re.compile(r"[=<>!~][^;#\s]*(?:[ \t]*,[ \t]*[=<>!~][^;#\s]*|[ \t]+[\d][^;#\s]*)*")
-_CUDA_VERSION = re.compile(r"\+cu\d+|[=_.-]cu(?:da)?\d{2,}|cuda")
+_CUDA_VERSION = re.compile(r"(?:\+|%2[Bb])cu\d+|[=_.-]cu(?:da)?\d{2,}|cuda")
 _CUDA_INDEX = re.compile(r"/(?:whl|wheel|wheels)/(?:nightly/|test/)?cu\d+|/cu\d{2,}\b")
 _WHEEL = re.compile(r".*/(?P<name>[A-Za-z0-9_.]+?)-\d[^/]*\.(?:whl|tar\.gz|zip)")
 _TORCH_FAMILY = {"torch", "torchvision", "torchaudio", "torchtext", "pytorch"}
@@ -47,9 +50,11 @@ def look_at_file(file: TextFile) -> None:
         code = _COMMENT.sub("", line).rstrip()
         stripped = code.lstrip()
         at = start + len(code) - len(stripped)
-        if stripped.startswith("-") or "://" in stripped:
+        if is_url(stripped):
             look_at_url(file, at, stripped)
             continue
+        if not _A_REQUIREMENT.match(stripped):
+            continue  # prose: "torch is needed, and a GPU."
         found = look_at_requirement(file, at, stripped)
         if found is None:
             continue
@@ -70,7 +75,8 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
 
 def _offer_torch_npu(file: TextFile, start: int, line: str) -> None:
     """Insert the requirement of torch_npu below the line with torch."""
-    wanted = f"torch_npu=={_npu_version(file.settings.target)}"
+    marker = _MARKER.search(_COMMENT.sub("", line))
+    wanted = f"torch_npu=={_npu_version(file.settings.target)}{marker[0].rstrip() if marker else ''}"
     ending = line[len(line.rstrip("\r\n")) :]
     end = start + len(line)
     inserted = wanted + ending if ending else "\n" + wanted
@@ -94,6 +100,22 @@ def look_at_requirement(file: TextFile, start: int, text: str) -> Found | None:
         rule, row = known
         file.report(rule.code, start, end, note=row.note, joined=True)
     return found
+
+
+def is_url(text: str) -> bool:
+    """Whether a line or an item is an option, an address or a file, and not the name of a package."""
+    return text.startswith("-") or "://" in text or text.endswith(".whl")
+
+
+def look_at_pinned(file: TextFile, start: int, name: str, version: str) -> None:
+    """Look at a package that is given as the name and the version of a table: ``torch = "2.1.0+cu118"``.
+
+    :param start: where the name stands.
+    """
+    if name in _TORCH_FAMILY and _CUDA_VERSION.search(version):
+        _report_torch(file, CUDA_BUILD, start, start + len(name))
+    else:
+        look_at_requirement(file, start, name)
 
 
 def look_at_channel(file: TextFile, start: int, name: str) -> None:
