@@ -6,7 +6,7 @@ import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -182,6 +182,17 @@ class Catalog:
     plain: frozenset[str]
     keys: Mapping[str, Sequence[str]]
     distributions: Mapping[str, str]
+
+    def rows_of(self, codemod: str) -> Mapping[str, tuple[Rule, Row]]:
+        """Return those of the rows that the rules with this codemod map."""
+        return self._by_codemod.get(codemod, {})
+
+    @cached_property
+    def _by_codemod(self) -> Mapping[str, Mapping[str, tuple[Rule, Row]]]:
+        found: dict[str, dict[str, tuple[Rule, Row]]] = {}
+        for name, (rule, row) in self.rows.items():
+            found.setdefault(rule.codemod, {})[name] = (rule, row)
+        return found
 
 
 # Rules whose rows are no dotted names, by codemod: they are about calls, or about files that aren't Python.

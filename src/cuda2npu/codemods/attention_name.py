@@ -20,12 +20,11 @@ class AttentionName(Codemod):
 
     def __init__(self, unit: Unit) -> None:
         super().__init__(unit)
-        rows = unit.catalog.rows.items()
-        self.rows = {name: found for name, found in rows if found[0].codemod == "attention_name"}
+        self.rows = unit.catalog.rows_of("attention_name")
 
     def visit_SimpleString(self, node: cst.SimpleString) -> None:
         value = written(node)
-        if value not in self.rows or node in self.unit.claimed:
+        if value is None or value not in self.rows or node in self.unit.claimed:
             return
         rule, row = self.rows[value]
         if not _ATTENTION.search(self.setting(node)):

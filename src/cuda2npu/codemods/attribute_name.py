@@ -13,8 +13,7 @@ class AttributeName(Codemod):
 
     def __init__(self, unit: Unit) -> None:
         super().__init__(unit)
-        rows = unit.catalog.rows.items()
-        self.rows = {name[2:]: found for name, found in rows if found[0].codemod == "attribute_name"}
+        self.rows = {name[2:]: found for name, found in unit.catalog.rows_of("attribute_name").items()}
 
     def visit_Attribute(self, node: cst.Attribute) -> None:
         if node.attr.value in self.rows:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from cuda2npu.rewrite.change import Severity
+from cuda2npu.rewrite.kinds import Kind
 from cuda2npu.rewrite.tree import dotted
 from cuda2npu.rewrite.unit import Unit
 
@@ -31,6 +32,15 @@ class Codemod:
         """Whether ``node`` is a whole dotted chain and not the start of a longer one."""
         parent = self.names.parents.get(node)
         return not (isinstance(parent, cst.Attribute) and parent.value is node)
+
+    def may_be_tensor(self, node: cst.BaseExpression) -> bool:
+        """Whether ``node`` may be torch's; where arrays of another library are about, it must be."""
+        if isinstance(node, cst.Name) and node.value in ("self", "cls"):
+            return False
+        kind = self.unit.kinds.of(node).kind
+        if kind is Kind.UNKNOWN:
+            return self.unit.uses_torch and not self.unit.uses_foreign
+        return kind is Kind.TORCH
 
     def is_device_object(self, node: cst.CSTNode) -> bool:
         """Whether ``node`` visibly is a torch.device: a call that makes one, or a name for its result."""

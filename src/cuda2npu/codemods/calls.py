@@ -60,7 +60,7 @@ class Calls(Codemod):
         self.patterns: dict[str, list[Pattern]] = defaultdict(list)
         for rule, row in unit.catalog.others.get(self.CODEMOD, ()):
             match = _ROW.fullmatch(row.name)
-            if match is not None and row.concerns(unit.settings.target):
+            if match is not None:
                 position = int(match["position"]) if match["position"] else None
                 self.patterns[match["function"]].append(
                     Pattern(rule, row, position, match["keyword"], match["value"] or "")
@@ -96,15 +96,6 @@ class Calls(Codemod):
         if method in self.patterns and self.may_be_tensor(function.value):
             return frozenset({method})
         return frozenset()
-
-    def may_be_tensor(self, receiver: cst.BaseExpression) -> bool:
-        """Whether ``receiver`` may be torch's; where arrays of another library are about, it must be."""
-        if isinstance(receiver, cst.Name) and receiver.value in ("self", "cls"):
-            return False
-        kind = self.unit.kinds.of(receiver).kind
-        if kind is Kind.UNKNOWN:
-            return self.unit.uses_torch and not self.unit.uses_foreign
-        return kind is Kind.TORCH
 
     def is_certain(self, call: cst.Call, pattern: Pattern) -> bool:
         """Whether ``call`` is torch's beyond doubt; a method may be one of the program's own, too."""

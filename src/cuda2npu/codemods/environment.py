@@ -26,11 +26,7 @@ class Environment(Codemod):
 
     def __init__(self, unit: Unit) -> None:
         super().__init__(unit)
-        self.rows = {
-            name: (rule, row)
-            for name, (rule, row) in unit.catalog.rows.items()
-            if rule.codemod == "environment"
-        }
+        self.rows = unit.catalog.rows_of("environment")
 
     def visit_SimpleString(self, node: cst.SimpleString) -> None:
         name = written(node)

@@ -20,8 +20,7 @@ class ExtensionLoad(Codemod):
 
     def __init__(self, unit: Unit) -> None:
         super().__init__(unit)
-        rows = unit.catalog.rows.items()
-        self.rows = {name: found for name, found in rows if found[0].codemod == "extension_load"}
+        self.rows = unit.catalog.rows_of("extension_load")
 
     def visit_Call(self, node: cst.Call) -> None:
         for name in self.names.qualified(node.func) & self.rows.keys():

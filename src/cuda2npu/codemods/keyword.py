@@ -6,7 +6,7 @@ from collections import defaultdict
 
 import libcst as cst
 
-from cuda2npu.catalog.rules import Row, Rule, Text
+from cuda2npu.catalog.rules import Text
 from cuda2npu.codemods.base import Codemod
 from cuda2npu.rewrite.tree import string_value
 from cuda2npu.rewrite.unit import Unit
@@ -24,11 +24,8 @@ class Keyword(Codemod):
 
     def __init__(self, unit: Unit) -> None:
         super().__init__(unit)
-        self.rows: dict[str, tuple[Rule, Row]] = {}
+        self.rows = unit.catalog.rows_of("keyword")
         self.found: dict[str, list[cst.CSTNode]] = defaultdict(list)
-        for name, found in unit.catalog.rows.items():
-            if found[0].codemod == "keyword":
-                self.rows[name] = found
         self.keywords = {name.partition("=")[0] for name in self.rows}
 
     def visit_Arg(self, node: cst.Arg) -> None:

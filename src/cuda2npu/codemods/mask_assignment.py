@@ -6,7 +6,6 @@ import libcst as cst
 
 from cuda2npu.codemods.base import Codemod
 from cuda2npu.rewrite.change import Severity
-from cuda2npu.rewrite.kinds import Kind
 
 RULE = "NPU432"
 # On these chips such an assignment may take the device down: github.com/Ascend/pytorch issue 153.
@@ -37,11 +36,7 @@ class MaskAssignment(Codemod):
         if not isinstance(target, cst.Subscript) or self.is_list(target.value):
             return
         indices = [part.slice.value for part in target.slice if isinstance(part.slice, cst.Index)]
-        if not any(map(self.is_mask, indices)):
-            return
-        kind = self.unit.kinds.of(target.value).kind
-        unknown = kind is Kind.UNKNOWN and self.unit.uses_torch and not self.unit.uses_foreign
-        if kind is Kind.TORCH or unknown:
+        if any(map(self.is_mask, indices)) and self.may_be_tensor(target.value):
             fatal = self.unit.settings.target.soc in _FATAL
             self.unit.report(RULE, target, severity=Severity.BLOCKER if fatal else None)
 

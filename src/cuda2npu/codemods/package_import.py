@@ -29,8 +29,7 @@ class PackageImport(Codemod):
 
     def __init__(self, unit: Unit) -> None:
         super().__init__(unit)
-        rows = unit.catalog.rows.items()
-        self.rows = {name: found for name, found in rows if found[0].codemod == "package_import"}
+        self.rows = unit.catalog.rows_of("package_import")
         self.said: set[tuple[str, Severity]] = set()
 
     def visit_Import(self, node: cst.Import) -> None:
@@ -135,8 +134,7 @@ class ProviderName(Codemod):
 
     def __init__(self, unit: Unit) -> None:
         super().__init__(unit)
-        rows = unit.catalog.rows.items()
-        self.rows = {name: found for name, found in rows if found[0].codemod == "provider_name"}
+        self.rows = unit.catalog.rows_of("provider_name")
 
     def visit_SimpleString(self, node: cst.SimpleString) -> None:
         name = node.evaluated_value

@@ -20,9 +20,7 @@ class Reductions(Codemod):
 
     def __init__(self, unit: Unit) -> None:
         super().__init__(unit)
-        rows = unit.catalog.rows.items()
-        target = unit.settings.target
-        self.rows = {n: f for n, f in rows if f[0].codemod == "reductions" and f[1].concerns(target)}
+        self.rows = unit.catalog.rows_of("reductions")
         self.last_names = {name.rpartition(".")[2] for name in self.rows}
 
     def visit_Call(self, node: cst.Call) -> None:

@@ -20,11 +20,7 @@ class ResultMember(Codemod):
 
     def __init__(self, unit: Unit) -> None:
         super().__init__(unit)
-        self.rows = {
-            name: (rule, row)
-            for name, (rule, row) in unit.catalog.rows.items()
-            if rule.codemod == "result_member"
-        }
+        self.rows = unit.catalog.rows_of("result_member")
         self.members = {name.rpartition(".")[2] for name in self.rows if not name.endswith("()")}
         self.functions = {name.partition("()")[0] for name in self.rows}
 

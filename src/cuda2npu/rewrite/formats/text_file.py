@@ -125,16 +125,12 @@ class TextFile:
 
     def _is_wanted(self, rule: Rule, start: int, end: int) -> bool:
         """Whether the rule is selected, and not switched off by a comment: then the place is settled."""
-        if self._is_suppressed(rule.code, start):
+        if self.is_suppressed(rule.code, start):
             self.dealt_with.append((start, end))
             return False
         return self.settings.selects(rule.code, rule.default)
 
     def is_suppressed(self, code: str, offset: int) -> bool:
-        """Whether a comment switches a rule off at a place."""
-        return self._is_suppressed(code, offset)
-
-    def _is_suppressed(self, code: str, offset: int) -> bool:
         """Whether a comment on the line, or alone on the line above it, switches a rule off."""
         if not self._has_comments:
             return False
@@ -214,7 +210,7 @@ class TextFile:
             out[start:end] = " " * (end - start)
         at, lines = 0, []
         for line in without_comments("".join(out)).splitlines(keepends=True):
-            settled = at in named or self._is_suppressed(MENTION, at)
+            settled = at in named or self.is_suppressed(MENTION, at)
             lines.append(blank(line) if settled else line)
             at += len(line)
         return "".join(lines)
