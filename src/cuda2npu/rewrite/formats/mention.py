@@ -17,21 +17,17 @@ _OWN_NAME = re.compile(r"cuda2npu", re.I)  # our own configuration is no use of 
 _OWN_REPORT = "cuda2npu-report/"
 MAX_SIZE = 1 << 20  # bytes; configurations and scripts are smaller, data sets aren't
 
-_SUFFIXES = (
-    "sh|bash|zsh|ksh|csh|tcsh|fish|slurm|sbatch|pbs|lsf|bat|ps1|ya?ml|toml|cfg|ini|conf|env|envrc|json|jsonc|json5"
-    "|gin|hocon|properties|service|tf|tfvars|def|pyx|pxd|cu|cuh|cmake"
-)
+# Scripts, configurations and sources that no format converts, and templates of any kind.
 _NAMES = re.compile(
-    rf"(?:.*/)?(?:[^/]*\.(?:{_SUFFIXES})(?:\.in)?|[^/]*\.(?:j2|jinja2?|tmpl|template|tpl)"
-    r"|[^/]*\.env\.[\w.-]+|env\.(?:sample|example|dist)|Jenkinsfile|justfile|Procfile|Pipfile|MLproject"
-    r"|(?:Docker|Container)file[^/]*|[^/]*\.(?:docker|container)file|(?:[^/]*requirements[^/]*|constraints)\.(?:txt|in)|requirements/[^/]+\.txt"
-    r"|(?:GNU)?Makefile|[^/]*\.mk|CMakeLists\.txt)",
+    r"(?:.*/)?(?:[^/]*\.(?:csh|tcsh|fish|pbs|lsf|bat|ps1|conf|jsonc|json5|gin|hocon|properties|service|tf|tfvars|def"
+    r"|pyx|pxd|j2|jinja2?|tmpl|template|tpl|\w+\.in)"
+    r"|Jenkinsfile|justfile|Procfile|Pipfile|MLproject)",
     re.I,
 )
 
 
 def may_mention_cuda(path: str) -> bool:
-    """Whether a file of this name is code or a configuration, and not data."""
+    """Whether a file that no format is for is code or a configuration by its name, and not data."""
     return _NAMES.fullmatch(path) is not None
 
 

@@ -35,14 +35,13 @@ _VARIABLES = re.compile(
     r"|[^/]*\.env\.(?!(?:ya?ml|json|toml|ini|cfg)$)[\w-]+)"
 )
 _TEMPLATE = re.compile(r".*\.(?:j2|jinja2?|tmpl|template|tpl)", re.I)
-# Where all that is converted is written as in bash. Other shells' scripts are looked through.
-_SHELLS_LIKE_BASH = (".zsh", ".ksh")
 _DATA = (".json", ".jsonc", ".json5")
 
 
 def may_concern(path: str) -> bool:
     """Whether a file of this name is code or a configuration, and not data."""
-    return native.is_native(path) or may_mention_cuda(path)
+    known = native.is_native(path) or _look_at(path) is not None or _configuration(path) is not None
+    return known or shell.is_named_so(path) or may_mention_cuda(path)
 
 
 def convert(data: bytes, path: str, settings: Settings, uses_torch: bool = True) -> FileResult | None:
@@ -59,10 +58,9 @@ def convert(data: bytes, path: str, settings: Settings, uses_torch: bool = True)
             return None
         return mention(data[:MAX_SIZE], path, settings, reason=say("first_megabyte", settings.lang))
     look_at = _look_at(path)
-    is_shell = shell.is_shell(path, data) or path.lower().endswith(_SHELLS_LIKE_BASH)
-    if look_at is None and is_shell and not _TEMPLATE.fullmatch(path):
+    if look_at is None and shell.is_shell(path, data) and not _TEMPLATE.fullmatch(path):
         return shell.convert(data, path, settings)
-    kind = _CONFIGURATIONS.get(path.rpartition(".")[2].lower())
+    kind = _configuration(path)
     if look_at is None and (kind is None or not configuration.is_concerned(data)):
         return mention(data, path, settings)
     file = TextFile.read(data, path, settings)
@@ -75,6 +73,11 @@ def convert(data: bytes, path: str, settings: Settings, uses_torch: bool = True)
         return file.result()
     assert kind is not None
     return configuration.convert(file, kind, uses_torch)
+
+
+def _configuration(path: str) -> Format | None:
+    """Return how to read a configuration of this name."""
+    return _CONFIGURATIONS.get(path.rpartition(".")[2].lower())
 
 
 def _look_at(path: str) -> Callable[[TextFile], None] | None:

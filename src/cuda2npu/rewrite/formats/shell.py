@@ -16,7 +16,8 @@ from cuda2npu.rewrite.formats.text_file import TextFile, blank
 from cuda2npu.rewrite.formats.variables import Place, rename_variables
 from cuda2npu.settings import Settings
 
-_SUFFIXES = (".sh", ".bash", ".slurm", ".sbatch")
+# Where all that is converted is written as in bash. Scripts of other shells are only looked through.
+_SUFFIXES = (".sh", ".bash", ".zsh", ".ksh", ".slurm", ".sbatch")
 _SHEBANG = re.compile(rb"#!.*\b(?:ba|da|z|k)?sh\b")
 # --dist-backend nccl, --device=cuda:0
 _OPTION = re.compile(
@@ -80,7 +81,12 @@ def is_shell(path: str, data: bytes) -> bool:
     """Whether a file is a shell script, by its first line or, where that says nothing, by its name."""
     if data.startswith(b"#!"):
         return _SHEBANG.match(data) is not None
-    return path.endswith(_SUFFIXES)
+    return is_named_so(path)
+
+
+def is_named_so(path: str) -> bool:
+    """Whether a file is a shell script by its name."""
+    return path.lower().endswith(_SUFFIXES)
 
 
 def convert(data: bytes, path: str, settings: Settings) -> FileResult | None:
