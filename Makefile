@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # What the simulated NPU is built for. `make test TORCH=` tests without it.
-TORCH ?= torch==2.13.0 numpy
+TORCH ?= torch==2.13.0 numpy safetensors
 
 .PHONY: demo test soak audit lint clean
 
