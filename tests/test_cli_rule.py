@@ -5,7 +5,7 @@ import json
 import pytest
 from rich.cells import cell_len
 
-from cuda2npu.catalog.rules import load_catalog
+from cuda2npu.catalog.load import load_catalog
 
 EXTRA = """
 [[rule]]

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import pytest
 
-from cuda2npu.catalog.rules import load_catalog
+from cuda2npu.catalog.load import load_catalog
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGE = DOCS / "coverage.md"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cuda2npu.catalog.kernels import has_kernel
-from cuda2npu.catalog.rules import load_catalog
+from cuda2npu.catalog.load import load_catalog
 
 ROWS = sorted((row.name, row.op) for rows in load_catalog().others.values() for _, row in rows if row.op)
 

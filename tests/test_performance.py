@@ -7,7 +7,7 @@ import re
 import pytest
 
 from cuda2npu.catalog.api import api_table
-from cuda2npu.catalog.rules import load_catalog
+from cuda2npu.catalog.load import load_catalog
 from cuda2npu.rewrite.engine import convert
 from cuda2npu.rewrite.index import ProjectIndex
 from cuda2npu.settings import Settings, Target

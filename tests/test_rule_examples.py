@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from cuda2npu.catalog.rules import Rule, load_catalog
+from cuda2npu.catalog.load import load_catalog
+from cuda2npu.catalog.rules import Rule
 from cuda2npu.rule_tests import failures
 
 

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from cuda2npu.catalog.api import api_table, api_versions
-from cuda2npu.catalog.rules import LANGUAGES, Catalog, CatalogError, Example, Row, Rule, load_catalog
+from cuda2npu.catalog.load import CatalogError, load_catalog
+from cuda2npu.catalog.rules import LANGUAGES, Catalog, Example, Row, Rule
 from cuda2npu.rewrite.change import Applicability
 from cuda2npu.settings import Target
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from cuda2npu.catalog.checks import ROWS
-from cuda2npu.catalog.rules import Row, load_catalog
+from cuda2npu.catalog.load import load_catalog
+from cuda2npu.catalog.rules import Row
 from cuda2npu.rule_tests import failures
 
 if sys.version_info >= (3, 11):

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Callable
 
 from cuda2npu import workers
-from cuda2npu.catalog.rules import load_catalog
+from cuda2npu.catalog.load import load_catalog
 from cuda2npu.discover import Entry, Kind, is_excluded
 from cuda2npu.messages import say
 from cuda2npu.rewrite.change import FileResult, Status

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from doctor_machine import HEALTHY, HOME, LAPTOP, by_name, said
 
-from cuda2npu.catalog.rules import load_catalog
+from cuda2npu.catalog.load import load_catalog
 from cuda2npu.doctor.check import Check, State
 from cuda2npu.doctor.diagnosis import examine
 from cuda2npu.doctor.environment import MANAGERS, Answer, Cann, Device, Environment, Probe

@@ -37,7 +37,7 @@ def analyze(sources: tuple[str, ...], form: str, output: Path | None, quiet: boo
     Exit code: 0; 1 if a file failed; 2 for wrong usage.
     """
     from cuda2npu import config
-    from cuda2npu.catalog.rules import load_catalog_for
+    from cuda2npu.catalog.load import load_catalog_for
     from cuda2npu.discover import discover
     from cuda2npu.inventory import take
     from cuda2npu.report.analysis import analysis

@@ -76,7 +76,7 @@ def load_rules(extra: Sequence[str]) -> Mapping[str, Rule]:
     :param extra: paths of further rule files.
     :raises UsageError: if a rule file is wrong.
     """
-    from cuda2npu.catalog.rules import CatalogError, load_catalog
+    from cuda2npu.catalog.load import CatalogError, load_catalog
 
     try:
         return load_catalog(extra).rules

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
-from cuda2npu.catalog.rules import load_catalog
+from cuda2npu.catalog.load import load_catalog
 from cuda2npu.rewrite.index import ProjectIndex
 from cuda2npu.rewrite.words import mentions_cuda
 from cuda2npu.settings import Settings, Target

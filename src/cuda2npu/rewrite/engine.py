@@ -13,7 +13,7 @@ from contextlib import contextmanager
 import libcst as cst
 
 from cuda2npu.catalog.api import api_table
-from cuda2npu.catalog.rules import load_catalog_for
+from cuda2npu.catalog.load import load_catalog_for
 from cuda2npu.codemods import CODEMODS
 from cuda2npu.codemods.base import Codemod
 from cuda2npu.messages import say

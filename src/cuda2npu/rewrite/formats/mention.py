@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import re
 
-from cuda2npu.catalog.rules import load_catalog
+from cuda2npu.catalog.load import load_catalog
 from cuda2npu.rewrite.change import FileResult, Finding, Status
 from cuda2npu.rewrite.words import CUDA_WORD
 from cuda2npu.settings import Settings

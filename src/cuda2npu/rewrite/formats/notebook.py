@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import libcst as cst
 
-from cuda2npu.catalog.rules import load_catalog
+from cuda2npu.catalog.load import load_catalog
 from cuda2npu.messages import say
 from cuda2npu.rewrite import engine
 from cuda2npu.rewrite.bytes_test import concerns

@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from cuda2npu.catalog.rules import Catalog, Row, Rule, Text, load_catalog_for
+from cuda2npu.catalog.load import load_catalog_for
+from cuda2npu.catalog.rules import Catalog, Row, Rule, Text
 from cuda2npu.messages import say
 from cuda2npu.rewrite.change import Applicability, Change, FileResult, Finding, Status, apply
 from cuda2npu.rewrite.formats.mention import RULE as MENTION
