@@ -191,9 +191,9 @@ class _Decisions:
     def look(self) -> None:
         if self._matches_path(self.patterns["recorded"]):
             return
-        if not self.knows_npu:
-            self.look_at_values()
-            self.look_at_variables()
+        self.file.serves_npu = self.knows_npu
+        self.look_at_values()
+        self.look_at_variables()
         self.look_at_settings()
         self.look_at_packages()
 

@@ -69,8 +69,7 @@ def look_at_file(file: TextFile) -> None:
         elif word == "ARG":
             _look_at_default(file, text, start, end)
     shell.look_at(file, spans, text, places, devices)
-    if not shell.serves_npu(text):
-        _look_at_lists(file, text, [item for item in instructions if item.word in ("CMD", "ENTRYPOINT")])
+    _look_at_lists(file, text, [item for item in instructions if item.word in ("CMD", "ENTRYPOINT")])
 
 
 def _look_at_lists(file: TextFile, text: str, instructions: Sequence[_Instruction]) -> None:

@@ -125,11 +125,6 @@ def look_at(
     installation.look_at(file, commands.text.expanded)
 
 
-def serves_npu(text: str) -> bool:
-    """Whether a script, given without its comments, has a part for the NPU already."""
-    return _SERVES_NPU.search(text) is not None
-
-
 def _views(text: str, spans: Iterable[tuple[int, int]], uncommented: str) -> ShellText:
     nothing = blank(text)
     views = [list(nothing), list(nothing), list(uncommented), list(nothing)]
@@ -144,14 +139,13 @@ class _Commands:
         self.file = file
         self.begins = begins
         self.text = text
-        self.serves_npu = serves_npu(text.uncommented)
+        file.serves_npu = _SERVES_NPU.search(text.uncommented) is not None
 
     def look(self, more: Iterable[Place], devices: Iterable[tuple[str, int]]) -> None:
         """Look at all; a script that serves the NPU already has commands for GPUs that are to stay."""
-        if not self.serves_npu:
-            rename_variables(self.file, [*shell_variables.places(self.text), *more], self.is_followed)
-            self.look_at_options()
-            self.look_at_devices(devices)
+        rename_variables(self.file, [*shell_variables.places(self.text), *more], self.is_followed)
+        self.look_at_options()
+        self.look_at_devices(devices)
         self.look_at_programs()
         self.look_at_containers()
 
@@ -245,7 +239,7 @@ class _Commands:
         """Programs of NVIDIA's: one that only shows the cards has a counterpart, the rest is reported."""
         shown = set()
         for match in _SHOWN.finditer(self.text.outside):
-            if not self.serves_npu and self.is_on_its_own(match.start()):
+            if not self.file.serves_npu and self.is_on_its_own(match.start()):
                 shown.add(match.start("program"))
                 self.file.replace(SHOWN, match.start("program"), match["program"], "npu-smi info")
         for rule, row in self.file.rows("command"):

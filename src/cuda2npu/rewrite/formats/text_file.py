@@ -30,6 +30,8 @@ class TextFile:
     :param path: path relative to the tree that is converted, with forward slashes.
     :param text: the text without BOM, newlines untouched.
     :param dealt_with: spans that need no further mention.
+    :param serves_npu: whether the text has a part for the NPU already. Then nothing in it is replaced, for
+        what it has for CUDA is to stay; what a person has to know of it is still reported.
     """
 
     path: str
@@ -39,6 +41,7 @@ class TextFile:
     changes: list[Change] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     dealt_with: list[tuple[int, int]] = field(default_factory=list)
+    serves_npu: bool = False
 
     @classmethod
     def read(cls, data: bytes, path: str, settings: Settings) -> TextFile | None:
@@ -77,6 +80,10 @@ class TextFile:
         """
         rule = self.catalog.rules[code]
         end = start + len(before)
+        if self.serves_npu:
+            if rule.applicability is Applicability.UNSAFE:  # it is about more than the device
+                self.report(code, start, end, note=note)
+            return
         if not self._is_wanted(rule, start, end):
             return
         message = self._say(rule.summary)
