@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import libcst as cst
@@ -11,12 +12,14 @@ from cuda2npu.rewrite.flow import Use
 from cuda2npu.rewrite.flow.cells import Cell, option_name
 from cuda2npu.rewrite.insertion import place_after, space_before_argument
 from cuda2npu.rewrite.spans import Span
-from cuda2npu.rewrite.tree import argument
+from cuda2npu.rewrite.tree import argument, string_value
 
 RULE = "NPU011"
 EXEC = "NPU019"
 # Rules that convert an option's default or choices -> the words that they replace.
 WORDS = {"NPU003": ("cuda", "npu"), "NPU301": ("nccl", "hccl")}
+_WORD = re.compile(r"[a-z]+")
+_BACKENDS = ("gloo", "mpi", "ucc")  # of torch.distributed, beside nccl
 
 
 class DeviceOption(Codemod):
@@ -63,18 +66,49 @@ class DeviceOption(Codemod):
         return None
 
     def words_of(self, call: cst.Call) -> tuple[str, str] | None:
-        """Return the words for an option that names none, but whose value is used as a device or a backend.
+        """Return the words for an option that has no default to convert, but takes a device or a backend.
 
-        What is done with the value in this file has moved, so the old word has to move with it.
+        What is done with the value has moved, so the old word has to move with it.
         """
         name = option_name(call)
-        if name is None or not any(change.applied for change in self.unit.changes):
+        if name is None:
             return None
+        changes = any(change.applied for change in self.unit.changes)
         cell = Cell("member", name)
         for flow, rule in ((self.unit.devices, "NPU003"), (self.unit.backends, "NPU301")):
-            if flow.of_cell(cell) is Use.PROVEN:
+            use = flow.of_cell(cell)
+            if use is Use.PROVEN and changes:
+                return WORDS[rule]
+            if use is Use.NAMED and self.takes(call, rule):
                 return WORDS[rule]
         return None
+
+    def takes(self, call: cst.Call, rule: str) -> bool:
+        """Whether an option that is called like a device or a backend takes the old word.
+
+        Its value is used in another file. So its help has to name the word, or, for a backend, another
+        file has to choose one of torch.distributed's; what it has for a default and choices may not
+        belong to something else.
+        """
+        (old, new), ours = WORDS[rule], self.unit.uses_torch
+        if rule == "NPU301":
+            ours = ours or not self.unit.uses_foreign
+            if not self.may_be_distributed(call):
+                return False
+        choices = argument(call, None, "choices")
+        if choices is not None and isinstance(choices.value, (cst.List, cst.Tuple, cst.Set)):
+            return False  # the old word would have been converted
+        about = argument(call, None, "help")
+        words = _WORD.findall(self.spans.text(about).lower()) if about is not None else []
+        if new in words:
+            return False  # both are known here
+        return ours and (old in words or (rule == "NPU301" and self.unit.index.chooses_backend))
+
+    def may_be_distributed(self, call: cst.Call) -> bool:
+        """Whether the default of a backend leaves open that it is one of torch.distributed's."""
+        default = argument(call, None, "default")
+        text = string_value(default.value) if default is not None else None
+        return not text or any(backend in text for backend in _BACKENDS)
 
     def accept(self, call: cst.Call, old: str, new: str) -> None:
         """Let the option's ``type=`` turn the old word into the new one."""

@@ -31,6 +31,10 @@ _TORCH = re.compile(rb"^[ \t]*(?:from[ \t]+torch\b|import[ \t][\w., \t]*(?<![\w.
 # The same in a notebook, whose lines are strings of JSON.
 _IN_NOTEBOOK = re.compile(rb'(?:"|\\n)[ \t]*(?:import|from)[ \t]+(\w+)')
 _CUDA_BY_DEFAULT = re.compile(rb"^[^#\n]*\bset_default_tensor_type\s*\([^)#]*cuda", re.I | re.M)
+_CHOOSES_BACKEND = re.compile(
+    rb"""\binit_process_group\([^)"']*\bbackend\b(?!=["'])|[=!]=[ \t]*["']nccl["']|["']nccl["'][ \t]*[=!]="""
+)
+_HCCL = re.compile(rb"""["']hccl["']""")
 _CUDA_NAME = re.compile(rb"\w*(?:cuda|nvtx)\w*", re.I)
 
 
@@ -45,6 +49,8 @@ class ProjectIndex:
     :param signatures: file -> (function or class -> names of its parameters), for functions that take a
         device or a backend.
     :param shared: names that are given a device in one file and used as one in another.
+    :param chooses_backend: whether some file that is converted compares a backend of torch.distributed that
+        it is given, or starts torch.distributed with it, and none knows that of the NPU.
     :param cuda_by_default: whether some file makes a CUDA type the default type of tensors.
     :param torch_files: files that work with torch: they import it, directly or through other files of
         the project, or they are imported by a file that does.
@@ -60,6 +66,7 @@ class ProjectIndex:
     cuda_by_default: bool = False
     torch_files: frozenset[str] = frozenset()
     uses_torch: bool = False
+    chooses_backend: bool = False
 
     def is_own(self, importer: str, module: str) -> bool:
         """Whether ``module``, as named in the file ``importer``, belongs to the project."""
@@ -124,7 +131,7 @@ def build_index(
     torch_users: set[str] = set()
     imports: dict[str, set[str]] = {}
     shared = SharedNames()
-    by_default = uses_torch = False
+    by_default = uses_torch = chooses_backend = knows_hccl = False
     signatures: dict[str, dict[str, tuple[str, ...]]] = {}
     starred: set[str] = set()
     for path, read in readers.items():
@@ -147,6 +154,8 @@ def build_index(
         uses_torch = uses_torch or not family.isdisjoint(name.partition(".")[0] for name in _imported(data))
         if path not in fixed:
             shared.look_at(data, _borrowed_from(files, path, data))
+            chooses_backend = chooses_backend or _CHOOSES_BACKEND.search(data) is not None
+            knows_hccl = knows_hccl or _HCCL.search(data) is not None
         own = (
             name
             for name in set(_imported(data))
@@ -167,6 +176,7 @@ def build_index(
         by_default,
         torch_files,
         uses_torch,
+        chooses_backend and not knows_hccl,
     )
 
 

@@ -25,12 +25,14 @@ HIDDEN_WORDS = (
     b"set_default_tensor_type",
     b"timm",
 )
+# An option for a backend, which may reach a comparison with "nccl" in another file.
+_BACKEND_OPTION = rb"""["']--[\w-]*backend["']"""
 _FORK = rb"""["']fork["']"""
 # Calls that may be given a bare number for a device.
 _PLACES = re.compile(rb"\b(?:to|device)\(|\bdevice=")
 
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-_TEST = re.compile(b"|".join((b"(?i:cuda|cudnn|nccl|nvtx|nvidia)", *HIDDEN_WORDS, _FORK)))
+_TEST = re.compile(b"|".join((b"(?i:cuda|cudnn|nccl|nvtx|nvidia)", *HIDDEN_WORDS, _FORK, _BACKEND_OPTION)))
 
 
 def mentions_cuda(data: bytes, numbers_mean_cuda: bool = False) -> bool:

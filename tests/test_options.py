@@ -1,0 +1,100 @@
+"""Options of a command line whose value is used in another file go on taking the old word."""
+
+from __future__ import annotations
+
+import argparse
+
+import pytest
+
+from cuda2npu.rewrite.engine import convert
+from cuda2npu.rewrite.index import build_index
+from cuda2npu.settings import Settings
+
+SETUP = """
+import torch
+import torch.distributed as dist
+
+def setup(path, backend):
+    if backend == "nccl":
+        torch.cuda.set_device(0)
+    dist.init_process_group(backend)
+"""
+MAIN = """
+import argparse
+import launch
+parser = argparse.ArgumentParser()
+parser.add_argument({})
+launch.setup("a.json", parser.parse_args().backend)
+"""
+
+
+def converted(main: str, other: str = SETUP, fixed: bool = False) -> str:
+    """Return what becomes of main.py beside launch.py."""
+    alone = frozenset({"launch.py"} if fixed else ())
+    index = build_index([("main.py", main.encode), ("launch.py", other.encode)], alone)
+    result = convert(main.encode(), "main.py", Settings(), index)
+    assert result.error is None
+    after = result.data.decode() or main
+    assert not convert(after.encode(), "main.py", Settings(), index).changes
+    return after
+
+
+def parsed(source: str, *words: str) -> argparse.Namespace:
+    """Return what the options of a program are with these words."""
+    names: dict[str, argparse.ArgumentParser] = {}
+    exec("import argparse\n" + source[source.index("parser =") : source.index("launch.setup")], names)
+    return names["parser"].parse_args(words)
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        '"--backend", help="nccl or gloo"',
+        '"--backend", default="", help="nccl or gloo"',
+        '"--backend", default="", type=str',
+        '"--backend", default=None',
+        '"--backend", default="gloo"',
+        '"--backend", required=True',
+        '"--backend", choices=("nccl", "gloo")',
+        '"--dist-backend", dest="backend"',
+    ],
+)
+def test_a_backend_that_another_file_compares(option):
+    after = converted(MAIN.format(option))
+    flag = option.split('"')[1]
+    assert parsed(after, flag, "nccl").backend == "hccl"
+    assert parsed(after, flag, "gloo").backend == "gloo"
+    assert "hccl" in converted(SETUP, MAIN)
+
+
+def test_a_backend_without_the_other_file_in_sight_is_told_by_its_help():
+    after = converted(MAIN.format('"--backend", help="NCCL (default) or gloo"'), "import torch\n")
+    assert parsed(after, "--backend", "nccl").backend == "hccl"
+
+
+def test_a_device_without_a_default_that_goes_elsewhere():
+    main = MAIN.replace(".backend", ".device").format('"--device", help="cuda, cuda:1 or cpu"')
+    after = converted(main, "import torch\ndef setup(path, device):\n    torch.ones(1, device=device)\n")
+    assert parsed(after, "--device", "cuda:1").device == "npu:1"
+
+
+@pytest.mark.parametrize(
+    ("option", "other"),
+    [
+        ('"--backend", help="onnx or tensorrt"', "import torch\n"),
+        ('"--backend", choices=["triton", "eager"]', SETUP),
+        ('"--backend", default="inductor"', "import torch\ntorch.compile(f, backend=b)\n"),
+        ('"--backend"', 'import torch\ntorch.distributed.init_process_group(backend="nccl")\n'),
+        ('"--backend", type=int', SETUP),
+        ('"--backend", help="nccl, gloo or hccl"', SETUP),
+        ('"--backend"', SETUP.replace("nccl", "hccl")),
+        ('"--backend", action="append"', SETUP),
+    ],
+)
+def test_a_backend_of_another_kind_stays(option, other):
+    assert converted(MAIN.format(option), other) == MAIN.format(option)
+
+
+def test_a_file_that_is_left_alone_goes_on_getting_the_old_word():
+    main = MAIN.format('"--backend", default=""')
+    assert converted(main, fixed=True) == main
