@@ -85,7 +85,7 @@ FAULTS = {
         "torch_npu",
         "fault",
         "not installed",
-        "pip install torch==2.8.0",
+        "pip install torch==2.7.1",
     ),
     "torch_npu without torch": (packages(torch=None), "pair", "fault", "without torch", "torch==2.7.1"),
     "minors differ": (
@@ -453,6 +453,44 @@ def test_what_works_needs_no_ld_library_path():
 def test_numpy_2_depends_on_cann(cann, state):
     env = replace(packages(numpy="2.1.0"), cann=Cann(HOME, cann))
     assert by_name(examine(env).checks)["numpy"].state.value == state
+
+
+INDEX = "--index-url https://download.pytorch.org/whl/cpu"
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+@pytest.mark.parametrize(("processor", "ending"), [("x86_64", f" {INDEX}"), ("aarch64", "")])
+def test_a_torch_to_install_is_the_build_for_the_cpu(processor, ending, lang):
+    """On x86-64 PyPI has the build for CUDA, beside which torch_npu can't be imported."""
+    seen = 0
+    for env, name, *_ in FAULTS.values():
+        check = by_name(examine(replace(env, processor=processor)).checks)[name]
+        for command in commands(check, lang) if check.advice else ():
+            if "torch==" in command:
+                seen += 1
+                assert re.fullmatch(rf"\$ pip install (--force-reinstall )?torch==[\d.]+{ending}", command)
+    assert seen > 5
+
+
+def test_where_pypi_has_a_build_for_cuda_on_arm_the_index_is_named():
+    env = replace(packages(torch=None, torch_npu="2.12.0"), processor="aarch64")
+    assert f"torch==2.12.0 {INDEX}" in said(by_name(examine(env).checks)["torch"])
+
+
+@pytest.mark.parametrize(
+    ("cann", "python", "torch"),
+    [
+        (None, "3.11.7", "2.7.1"),
+        ("9.1.0", "3.11.7", "2.7.1"),  # newer ones fit, too
+        ("8.0.RC3", "3.10.1", "2.4.0"),
+        (None, "3.14.0", "2.12.0"),  # 2.7.1 has nothing for this Python
+    ],
+)
+def test_the_torch_to_install_is_the_one_that_convert_converts_for(cann, python, torch):
+    env = replace(LAPTOP, python=python, cann=Cann(HOME, cann) if cann else None)
+    checks = by_name(examine(env).checks)
+    assert f"torch=={torch} " in said(checks["torch"])
+    assert f"torch_npu=={torch}" in said(checks["torch_npu"])
 
 
 def test_messages_have_the_same_values_in_both_languages():

@@ -8,6 +8,7 @@ from cuda2npu.catalog.compatibility import Compatibility
 from cuda2npu.catalog.releases import cann_order, minor
 from cuda2npu.doctor.check import Check, Message, fault, message, ok, warning
 from cuda2npu.doctor.environment import LIBRARIES, Environment
+from cuda2npu.doctor.install import fitting
 
 SET_ENV = "/usr/local/Ascend/cann/set_env.sh"  # by default; up to CANN 8.3 in .../ascend-toolkit
 
@@ -16,8 +17,9 @@ def cann(env: Environment, table: Compatibility) -> Check:
     """Whether CANN is installed, in the version that torch_npu needs."""
     if env.cann is None:
         row = table.release(env.torch_npu) if env.torch_npu else None
-        fitting = row or table.suggestion(torch=env.torch, python=minor(env.python)) or table.releases[0]
-        advice = message("cann_install", cann=fitting.cann)
+        if row is None and env.torch is not None:
+            row = table.suggestion(torch=env.torch, python=minor(env.python))
+        advice = message("cann_install", cann=(row or fitting(env, table)).cann)
         state = fault if env.on_ascend else warning
         return state("cann", message("cann_missing"), advice)
     home, version = env.cann.home, env.cann.version

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -97,6 +98,7 @@ class Environment:
     :param torch_cuda: the CUDA version that torch was built for.
     :param variables: the process environment.
     :param opp_exists: whether there is such a folder as ASCEND_OPP_PATH names.
+    :param processor: as :func:`platform.machine` calls it.
     :param libraries: those of :data:`LIBRARIES` that LD_LIBRARY_PATH leads to.
     :param npu_smi: what ``npu-smi info`` said; None if there is no such program.
     :param managers: those of :data:`MANAGERS` that exist.
@@ -105,6 +107,7 @@ class Environment:
 
     python: str
     executable: str = "python3"
+    processor: str = "x86_64"
     packages: Mapping[str, str] = field(default_factory=dict)
     torch_cuda: str | None = None
     variables: Mapping[str, str] = field(default_factory=dict)
@@ -291,6 +294,7 @@ def look(
         return Environment(
             python=".".join(map(str, sys.version_info[:3])),
             executable=sys.executable,
+            processor=platform.machine(),
             packages={name: package.version for name, package in found.items()},
             torch_cuda=_cuda_build(found["torch"]) if "torch" in found else None,
             variables=variables,

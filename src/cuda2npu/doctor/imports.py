@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 
 from cuda2npu.catalog.compatibility import Compatibility
-from cuda2npu.catalog.releases import release
 from cuda2npu.doctor.cann import set_env
 from cuda2npu.doctor.check import Check, Message, Said, Text, fault, message, ok
 from cuda2npu.doctor.codes import codes
 from cuda2npu.doctor.environment import Environment, Probe
+from cuda2npu.doctor.install import torch_for_cpu
+from cuda2npu.settings import DEFAULT_TORCH
 
 # PyTorch's own words: torch/__init__.py, _import_device_backends.
 AUTOLOAD = "Failed to load the backend extension"
@@ -28,7 +29,7 @@ def imports(env: Environment, table: Compatibility) -> Check | None:
     if by_itself is None or env.torch is None:
         return None
     if by_itself.failed_at == "torch":
-        advice = message("import_torch_fix", torch=release(env.torch))
+        advice = message("import_torch_fix", torch=torch_for_cpu(env.torch, env))
         return _failed(by_itself, "import_torch", env, advice)
     if env.torch_npu is None:
         return ok("import", message("import_torch_ok", torch=env.torch))
@@ -93,7 +94,10 @@ def fill(advice: Said, env: Environment) -> Said:
     """Put this machine's script and version into an advice of the table of codes."""
     if isinstance(advice, Message):
         return advice
-    values = {"set_env": set_env(env), "torch": release(env.torch or env.torch_npu or "2.7.1")}
+    values = {
+        "set_env": set_env(env),
+        "torch": torch_for_cpu(env.torch or env.torch_npu or DEFAULT_TORCH, env),
+    }
     return Text(*(_put(text, values) for text in (advice.en, advice.zh)))
 
 

@@ -51,9 +51,9 @@ MESSAGES: Mapping[str, tuple[str, str]] = {
     ),
     "torch_fix": (
         "Install its CPU build; torch_npu adds the NPU. If torch is in another environment, run the "
-        "doctor of that one.\n$ pip install torch=={torch}",
+        "doctor of that one.\n$ pip install {torch}",
         "安装 CPU 版，NPU 由 torch_npu 提供。如果 torch 在其他环境中，请在该环境中运行 doctor。\n"
-        "$ pip install torch=={torch}",
+        "$ pip install {torch}",
     ),
     "torch_cuda": (
         "torch {torch} is a build for CUDA {cuda}; torch_npu is made for the CPU build, and refuses to load "
@@ -61,8 +61,8 @@ MESSAGES: Mapping[str, tuple[str, str]] = {
         "torch {torch} 是 CUDA {cuda} 版；torch_npu 配套 CPU 版，且在 NVIDIA GPU 可用时拒绝加载",
     ),
     "torch_cuda_fix": (
-        "Install the CPU build.\n$ pip install --force-reinstall torch=={torch}",
-        "安装 CPU 版。\n$ pip install --force-reinstall torch=={torch}",
+        "Install the CPU build.\n$ pip install --force-reinstall {torch}",
+        "安装 CPU 版。\n$ pip install --force-reinstall {torch}",
     ),
     "torch_npu": ("torch_npu {torch_npu}", "torch_npu {torch_npu}"),
     "torch_npu_missing": ("torch_npu is not installed", "未安装 torch_npu"),
@@ -73,10 +73,10 @@ MESSAGES: Mapping[str, tuple[str, str]] = {
     "torch_npu_no_release": (
         "The table of {date} has no torch_npu for torch {torch} and "
         "Python {python}; this pair goes together.\n"
-        "$ pip install torch=={wanted}\n"
+        "$ pip install {wanted}\n"
         "$ pip install torch_npu=={torch_npu}",
         "{date} 的配套表中没有适用于 torch {torch} 和 Python {python} 的 torch_npu；以下组合配套。\n"
-        "$ pip install torch=={wanted}\n"
+        "$ pip install {wanted}\n"
         "$ pip install torch_npu=={torch_npu}",
     ),
     "pair": (
@@ -92,16 +92,16 @@ MESSAGES: Mapping[str, tuple[str, str]] = {
         "torch_npu {torch_npu} 对应 torch {wanted}，而安装的是 torch {torch}",
     ),
     "pair_fix_torch": (
-        "Install the torch that it was built for.\n$ pip install torch=={wanted}",
-        "安装与其对应的 torch。\n$ pip install torch=={wanted}",
+        "Install the torch that it was built for.\n$ pip install {wanted}",
+        "安装与其对应的 torch。\n$ pip install {wanted}",
     ),
     "pair_fix_either": (
         "Install the torch_npu for this torch, or the torch for this torch_npu: one of the two.\n"
         "$ pip install torch_npu=={torch_npu}\n"
-        "$ pip install torch=={wanted}",
+        "$ pip install {wanted}",
         "安装该 torch 对应的 torch_npu，或该 torch_npu 对应的 torch，二选一。\n"
         "$ pip install torch_npu=={torch_npu}\n"
-        "$ pip install torch=={wanted}",
+        "$ pip install {wanted}",
     ),
     "numpy": ("numpy {numpy}", "numpy {numpy}"),
     "numpy_missing": (
@@ -346,9 +346,9 @@ MESSAGES: Mapping[str, tuple[str, str]] = {
     ),
     "import_torch_fix": (
         "Install torch again; a folder or file called torch on PYTHONPATH does this, too.\n"
-        "$ pip install --force-reinstall torch=={torch}",
+        "$ pip install --force-reinstall {torch}",
         "重新安装 torch；PYTHONPATH 中名为 torch 的目录或文件也会导致此问题。\n"
-        "$ pip install --force-reinstall torch=={torch}",
+        "$ pip install --force-reinstall {torch}",
     ),
     "import_autoload": (
         'import torch fails with "Failed to load the backend extension: torch_npu", since torch loads '

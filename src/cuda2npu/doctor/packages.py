@@ -8,6 +8,7 @@ from cuda2npu.catalog.compatibility import Compatibility
 from cuda2npu.catalog.releases import cann_order, minor, order, release
 from cuda2npu.doctor.check import Check, Message, fault, message, ok, warning
 from cuda2npu.doctor.environment import Environment
+from cuda2npu.doctor.install import fitting, torch_for_cpu
 
 # pytorch/pytorch#132179: 2.3.0 is the first version that supports numpy 2.
 FIRST_TORCH_WITH_NUMPY_2 = (2, 3)
@@ -46,20 +47,13 @@ def _usual(known: Sequence[str]) -> str:
 def torch(env: Environment, table: Compatibility) -> Check:
     """Whether torch is installed, in a build that torch_npu can work with."""
     if env.torch is None:
-        wanted = release(env.torch_npu) if env.torch_npu else _wanted(env, table)
+        wanted = env.torch_npu or fitting(env, table).torch
         found = message("torch_missing", executable=env.executable)
-        return fault("torch", found, message("torch_fix", torch=wanted))
+        return fault("torch", found, message("torch_fix", torch=torch_for_cpu(wanted, env)))
     if env.torch_cuda and env.on_ascend:
         found = message("torch_cuda", torch=env.torch, cuda=env.torch_cuda)
-        return warning("torch", found, message("torch_cuda_fix", torch=release(env.torch)))
+        return warning("torch", found, message("torch_cuda_fix", torch=torch_for_cpu(env.torch, env)))
     return ok("torch", message("torch", torch=env.torch))
-
-
-def _wanted(env: Environment, table: Compatibility) -> str:
-    cann = env.cann.version if env.cann else None
-    python = minor(env.python)
-    fitting = table.suggestion(cann=cann, python=python) or table.suggestion(python=python)
-    return (fitting or table.releases[0]).torch
 
 
 def torch_npu(env: Environment, table: Compatibility) -> Check:
@@ -73,18 +67,18 @@ def torch_npu(env: Environment, table: Compatibility) -> Check:
 
 def _install_torch_npu(env: Environment, table: Compatibility) -> Message:
     python, cann = minor(env.python), env.cann.version if env.cann else None
-    torch = env.torch or _wanted(env, table)
+    other = fitting(env, table)
+    torch = env.torch or other.torch
     for wish in ({"cann": cann, "python": python}, {"python": python}):
-        fitting = table.suggestion(torch=torch, **wish)
-        if fitting:
-            return message("torch_npu_fix", torch_npu=fitting.torch_npu)
-    other = table.suggestion(cann=cann, python=python) or table.suggestion(python=python) or table.releases[0]
+        row = table.suggestion(torch=torch, **wish)
+        if row:
+            return message("torch_npu_fix", torch_npu=row.torch_npu)
     return message(
         "torch_npu_no_release",
         date=table.date,
         torch=release(torch),
         python=python,
-        wanted=other.torch,
+        wanted=torch_for_cpu(other.torch, env),
         torch_npu=other.torch_npu,
     )
 
@@ -95,18 +89,20 @@ def pair(env: Environment, table: Compatibility) -> Check | None:
         return None
     row = table.release(env.torch_npu)
     wanted = row.torch if row else release(env.torch_npu)
+    fix = message("pair_fix_torch", wanted=torch_for_cpu(wanted, env))
     if env.torch is None:
         found = message("pair_no_torch", torch_npu=env.torch_npu)
-        return fault("pair", found, message("pair_fix_torch", wanted=wanted))
+        return fault("pair", found, fix)
     if release(env.torch) == wanted:
         return ok("pair", message("pair", torch=env.torch, torch_npu=env.torch_npu))
     found = message("pair_differs", torch=env.torch, torch_npu=env.torch_npu, wanted=wanted)
     if minor(env.torch) == minor(wanted):  # the wheels demand the same patch release, too
-        return warning("pair", found, message("pair_fix_torch", wanted=wanted))
+        return warning("pair", found, fix)
     other = table.suggestion(torch=env.torch, python=minor(env.python))
     if other is None:
-        return fault("pair", found, message("pair_fix_torch", wanted=wanted))
-    return fault("pair", found, message("pair_fix_either", torch_npu=other.torch_npu, wanted=wanted))
+        return fault("pair", found, fix)
+    either = message("pair_fix_either", torch_npu=other.torch_npu, wanted=torch_for_cpu(wanted, env))
+    return fault("pair", found, either)
 
 
 def numpy(env: Environment, table: Compatibility) -> Check | None:
