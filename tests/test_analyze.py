@@ -411,3 +411,36 @@ def test_a_requirement_of_another_torch_is_named_with_the_option(tmp_path, write
     for command in ("analyze", "convert"):
         out = " ".join(cli(command, tmp_path).out.split())
         assert ("to keep that version, use --torch" in out) is (version is not None)
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+@pytest.mark.parametrize("form", ["text", "markdown", "json"])
+def test_a_tree_whose_files_failed_is_not_said_to_use_no_cuda(tmp_path, write, cli, form, lang):
+    folder = write(tmp_path / "repo", {"a.py": "import torch\nx = torch.zeros(1).cuda(\n"})
+    ran = cli("analyze", folder, "--format", form, "--lang", lang)
+    assert ran.code == 1
+    said = " ".join(ran.out.split()).replace(" ", "")
+    for key in ("next_nothing", "analysis_no_uses"):
+        assert say(key, lang).replace(" ", "") not in said
+    if form == "json":
+        (step,) = json.loads(ran.out)["next"]
+        assert step == {
+            "command": f"cuda2npu analyze {folder} --exclude FILE",
+            "what": say("step_failed", lang),
+        }
+    else:
+        assert say("step_failed", lang).replace(" ", "") in said
+
+
+def test_failed_files_come_first_where_others_convert(tmp_path, write, cli):
+    folder = write(tmp_path / "repo", {"a.py": "f(\nx.cuda()", "b.py": EASY})
+    steps = json.loads(cli("analyze", folder, "--format", "json").out)["next"]
+    assert "--exclude FILE" in steps[0]["command"]
+    assert any("-o OUT" in step["command"] for step in steps)
+
+
+def test_a_tree_of_which_nothing_was_looked_at_is_not_said_to_use_no_cuda(tmp_path, write, cli):
+    folder = write(tmp_path / "repo", {"a.py": f"# cuda2npu: skip-file\n{EASY}"})
+    said = " ".join(cli("analyze", folder).out.split())
+    assert say("analysis_next_kept", "en") in said
+    assert say("next_nothing", "en") not in said

@@ -216,6 +216,10 @@ MESSAGES: Mapping[str, tuple[str, str]] = {
         "其中还需检查提到 CUDA 且保持原样的行（NPU903）：{files}。",
     ),
     "analysis_no_uses": ("No CUDA use was found.", "未发现 CUDA 用法。"),
+    "analysis_no_other_uses": (
+        "No CUDA use was found in the files that were looked at.",
+        "已检查的文件均未使用 CUDA。",
+    ),
     "analysis_effort": ("Python files by effort", "按工作量划分的 Python 文件"),
     "effort": ("effort", "工作量"),
     "share": ("share", "占比"),
@@ -264,6 +268,11 @@ MESSAGES: Mapping[str, tuple[str, str]] = {
         "以上仅由源代码得出，不能说明 NPU 上的精度和速度、软件包内部的行为，以及运行时加载的代码。",
     ),
     "analysis_next": ("What to do next", "下一步"),
+    "analysis_next_kept": (
+        "nothing to convert: the CUDA words were kept, switched off or excluded; "
+        "`cuda2npu convert --report DIR` lists them.",
+        "无需转换：CUDA 字样均为有意保留、已关闭或已排除；用 `cuda2npu convert --report DIR` 查看明细。",
+    ),
     "analysis_more": (
         "and {count} more; --format json has them all",
         "另有 {count} 项；完整列表见 --format json",
@@ -279,6 +288,10 @@ MESSAGES: Mapping[str, tuple[str, str]] = {
     "to_convert": ("converted", "可转换"),
     "to_look_at": ("to look at", "需检查"),
     "unsafe_short": ("unsafe", "需确认"),
+    "step_failed": (
+        "Mend the files that failed, or leave them out: nothing is known of what they use.",
+        "修复失败的文件，或将其排除：其中用到了什么尚不清楚。",
+    ),
     "step_rule": (
         "Why the most frequent of the blockers won't run, and what to do.",
         "最常见的阻塞项的原因和处理方法。",

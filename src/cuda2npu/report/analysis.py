@@ -264,6 +264,8 @@ def _next(
     named = " ".join([*map(shlex.quote, sources), *options])
     blockers = Counter(rule for rule, severity in _severities(document) if severity == "blocker")
     steps = []
+    if document["summary"]["failed"]:
+        steps.append(("step_failed", f"cuda2npu analyze {named} --exclude FILE"))
     for code, _ in blockers.most_common(1):
         origin = f" --rules {shlex.quote(origins[code])}" if code in origins else ""
         steps.append(("step_rule", f"cuda2npu rule {code}{origin}"))

@@ -34,6 +34,12 @@ class _Page:
         self.document = document
         self.lang = lang
 
+    @property
+    def left_out(self) -> bool:
+        """Whether there are files of which nothing is known."""
+        totals = self.document["totals"]
+        return bool(totals["skipped"] or totals["failed"])
+
     def say(self, key: str, **values: object) -> str:
         return say(key, self.lang, **values)
 
@@ -66,7 +72,7 @@ class _Page:
             yield Paragraph(self.say("analysis_native_size", **count))
         if totals["npu_files"]:
             yield Paragraph(self.say("analysis_npu", **count))
-        if totals["skipped"] or totals["failed"]:
+        if self.left_out:
             yield Paragraph(self.say("analysis_left_out", **count))
         yield from self.places_to_change(uses)
         yield Heading(self.say("analysis_effort"))
@@ -75,7 +81,7 @@ class _Page:
 
     def places_to_change(self, uses: Json) -> Iterator[Block]:
         if not uses["total"]:
-            yield Paragraph(self.say("analysis_no_uses"))
+            yield Paragraph(self.say("analysis_no_other_uses" if self.left_out else "analysis_no_uses"))
             yield from self.apart(uses)
             return
         yield Heading(self.say("analysis_places", total=uses["total"]))
@@ -225,7 +231,8 @@ class _Page:
     def next(self, steps: Sequence[Json]) -> Iterator[Block]:
         yield Heading(self.say("analysis_next"))
         if not steps:
-            yield Paragraph(self.say("next_nothing"))
+            kept = self.left_out or self.document["uses"]["kept"]
+            yield Paragraph(self.say("analysis_next_kept" if kept else "next_nothing"))
         yield from (Command(step["command"], step["what"]) for step in steps)
 
     def more(self, listed: Sequence[object], most: int) -> Iterator[Block]:
