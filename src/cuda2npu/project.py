@@ -77,7 +77,7 @@ def convert(
 
 
 def _says_something(result: FileResult) -> bool:
-    return result.status is not Status.UNCHANGED or bool(result.changes or result.findings)
+    return result.status is not Status.UNCHANGED or bool(result.changes or result.findings or result.kept)
 
 
 def _other(entry: Entry, settings: Settings, uses_torch: bool) -> FileResult | None:

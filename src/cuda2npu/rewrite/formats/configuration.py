@@ -17,6 +17,7 @@ from typing import NamedTuple
 from cuda2npu.catalog.rules import Row, Rule
 from cuda2npu.rewrite.change import FileResult
 from cuda2npu.rewrite.formats import dockerfile, requirements
+from cuda2npu.rewrite.formats.comments import Comments
 from cuda2npu.rewrite.formats.text_file import TextFile, without_comments
 from cuda2npu.rewrite.formats.variables import Place, rename_variables
 
@@ -82,7 +83,9 @@ class Value:
 
 
 class Format:
-    """A kind of file: how to read it."""
+    """A kind of file: how to read it, and where it has comments."""
+
+    comments = Comments()
 
     def values(self, text: str) -> Iterable[Value]:
         """Yield the values of a text.
@@ -119,6 +122,7 @@ def convert(file: TextFile, kind: Format, uses_torch: bool = True) -> FileResult
     if any(change.applied for change in file.changes) and not _is_faithful(file, kind, outline):
         file.changes.clear()
         file.dealt_with.clear()
+        file.kept.clear()
         return file.unreadable(NOT_READ, "")
     return file.result()
 

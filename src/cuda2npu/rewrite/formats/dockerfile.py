@@ -8,6 +8,7 @@ from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 from cuda2npu.rewrite.formats import shell, shell_text, shell_variables
+from cuda2npu.rewrite.formats.comments import LINES, Comments
 from cuda2npu.rewrite.formats.text_file import TextFile, blank
 from cuda2npu.rewrite.formats.variables import Place
 
@@ -48,17 +49,17 @@ def is_dockerfile(path: str) -> bool:
 
 def look_at_file(file: TextFile) -> None:
     """Convert a Dockerfile; one with another escape character than the backslash is left as it is."""
+    file.has_comments(LINES)
     if _OTHER_ESCAPE.match(file.text):
         return
     text = _without_comments(file.text)
     instructions = list(_instructions(text))
-    spans: list[tuple[int, int]] = []
+    spans = [(start, end) for word, start, end in instructions if word in _COMMANDS]
+    file.has_comments(Comments(spans=spans))  # of other instructions a # is a part
     places: list[Place] = []
     devices: list[tuple[str, int]] = []
     for word, start, end in instructions:
-        if word in _COMMANDS:
-            spans.append((start, end))
-        else:
+        if word not in _COMMANDS:
             places += shell_variables.reads(text, start, end)
         if word in ("ENV", "ARG"):
             found = list(_variables(text, word, start, end))

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from cuda2npu.rewrite.formats.comments import Comments
 from cuda2npu.rewrite.formats.configuration import Format, UnreadableError, Value
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|$)")
@@ -18,6 +19,8 @@ _BLANKS = re.compile(r"^[^=:\r\n]*?[ \t]{200}", re.M)
 
 class Ini(Format):
     """Sections with options; of a value that goes on, each line is one, below a key without a name."""
+
+    comments = Comments(marks="#;", behind=None)
 
     def values(self, text: str) -> Iterator[Value]:
         _load(text)

@@ -6,12 +6,15 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
+from cuda2npu.rewrite.formats.comments import NONE
 from cuda2npu.rewrite.formats.configuration import Format, UnreadableError, Value
 from cuda2npu.rewrite.formats.json_spans import Node, Object, String, parse
 
 
 class Json(Format):
     """One JSON value. A list at the top is data, and no configuration."""
+
+    comments = NONE
 
     def values(self, text: str) -> Iterator[Value]:
         _load(text)

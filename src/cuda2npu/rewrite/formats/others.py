@@ -66,6 +66,8 @@ def convert(data: bytes, path: str, settings: Settings, uses_torch: bool = True)
     file = TextFile.read(data, path, settings)
     if file is None:
         return mention(data, path, settings, reason=say("not_utf_8", settings.lang))
+    if kind is not None:
+        file.has_comments(kind.comments)
     if file.is_skipped:
         return file.skipped()
     if look_at is not None:

@@ -5,22 +5,22 @@ from __future__ import annotations
 import codecs
 import re
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from cuda2npu.catalog.load import load_catalog_for
 from cuda2npu.catalog.rules import Catalog, Row, Rule, Text
 from cuda2npu.messages import say
-from cuda2npu.rewrite.change import Applicability, Change, FileResult, Finding, Status, apply
+from cuda2npu.rewrite.change import Applicability, Change, FileResult, Finding, Kept, Status, apply
+from cuda2npu.rewrite.formats.comments import Comments, Switches, switches
 from cuda2npu.rewrite.formats.mention import RULE as MENTION
 from cuda2npu.rewrite.formats.mention import mention
+from cuda2npu.rewrite.words import CUDA_WORD
 from cuda2npu.settings import Settings
 
 _COMMENT = re.compile(r"^[ \t]*[#;]")
 _BEHIND = re.compile(r"(?<=[ \t])#")
-_SKIP = re.compile(r"^[ \t]*[#;][ \t]*cuda2npu:[ \t]*skip-file\b", re.M)
-_IGNORE = re.compile(r"[#;][ \t]*cuda2npu:[ \t]*ignore(?:\[([^\]\n]*)\])?")
 
 
 @dataclass
@@ -42,6 +42,10 @@ class TextFile:
     findings: list[Finding] = field(default_factory=list)
     dealt_with: list[tuple[int, int]] = field(default_factory=list)
     serves_npu: bool = False
+    kept: list[Kept] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.has_comments(Comments())
 
     @classmethod
     def read(cls, data: bytes, path: str, settings: Settings) -> TextFile | None:
@@ -57,10 +61,9 @@ class TextFile:
         """The rules."""
         return load_catalog_for(self.settings.target, self.settings.rules)
 
-    @cached_property
-    def _has_comments(self) -> bool:
-        """Whether any comment of ours can be in the text."""
-        return "cuda2npu:" in self.text
+    def has_comments(self, comments: Comments) -> None:
+        """Say where the text can have comments, before rules report anything."""
+        self._switches: Switches = switches(self.text, comments)
 
     # What rules report to
 
@@ -80,11 +83,10 @@ class TextFile:
         """
         rule = self.catalog.rules[code]
         end = start + len(before)
-        if self.serves_npu:
-            if rule.applicability is Applicability.UNSAFE:  # it is about more than the device
-                self.report(code, start, end, note=note)
+        if self.serves_npu and rule.applicability is Applicability.UNSAFE:  # about more than the device
+            self.report(code, start, end, note=note)
             return
-        if not self._is_wanted(rule, start, end):
+        if not self._is_wanted(rule, start, end) or self.serves_npu:
             return
         message = self._say(rule.summary)
         if note is not None and self._say(note):
@@ -120,6 +122,14 @@ class TextFile:
             return
         self.findings.append(Finding(code, rule.severity, start, end, self._say(rule.summary), advice))
 
+    def keep(self, code: str, start: int, end: int) -> None:
+        """Leave a place as it is, since a comment switches the rule ``code`` off there."""
+        self.dealt_with.append((start, end))
+        if any((kept.start, kept.end) == (start, end) for kept in self.kept):
+            return  # two rules may be about the same word
+        reason = self._say(self.catalog.reasons["suppressed"])
+        self.kept.append(Kept(code, start, end, self.text[start:end].split("\n")[0][:60], reason))
+
     def _is_next(self, end: int, start: int) -> bool:
         """Whether a place starts behind ``end``, on the same line or the next one."""
         return end <= start and self.text.count("\n", end, start) <= 1
@@ -134,41 +144,27 @@ class TextFile:
     def _is_wanted(self, rule: Rule, start: int, end: int) -> bool:
         """Whether the rule is selected, and not switched off by a comment: then the place is settled."""
         if self.is_suppressed(rule.code, start):
-            self.dealt_with.append((start, end))
+            self.keep(rule.code, start, end)
             return False
         return self.settings.selects(rule.code, rule.default)
 
     def is_suppressed(self, code: str, offset: int) -> bool:
         """Whether a comment on the line, or alone on the line above it, switches a rule off."""
-        if not self._has_comments:
+        if not self._switches.lines:
             return False
-        codes = self._suppressions.get(bisect_right(self._line_starts, offset) - 1)
+        codes = self._switches.lines.get(bisect_right(self._line_starts, offset) - 1)
         return codes is not None and (not codes or code.startswith(codes))
 
     @cached_property
     def _line_starts(self) -> Sequence[int]:
         return [0, *(match.end() for match in re.finditer("\n", self.text))]
 
-    @cached_property
-    def _suppressions(self) -> Mapping[int, tuple[str, ...]]:
-        """What is switched off, by line: beginnings of codes, or none for all codes."""
-        found: dict[int, tuple[str, ...]] = {}
-        for number, line in enumerate(self.text.split("\n")):
-            comment = _IGNORE.search(line) if "cuda2npu:" in line else None
-            if comment is None:
-                continue
-            codes = tuple(prefix.strip() for prefix in (comment[1] or "").split(",") if prefix.strip())
-            found[number] = codes
-            if _COMMENT.match(line):
-                found.setdefault(number + 1, codes)
-        return found
-
     # What comes out
 
     @property
     def is_skipped(self) -> bool:
         """Whether a comment says that the file is to be left alone."""
-        return self._has_comments and _SKIP.search(self.text) is not None
+        return self._switches.skip_file
 
     def skipped(self) -> FileResult:
         """Return the result for a file that is to be left alone."""
@@ -182,15 +178,18 @@ class TextFile:
     def unreadable(self, code: str, reason: str) -> FileResult | None:
         """Return the result for a file that can't be read as what it seems to be: its lines are named."""
         found = mention(self._rest().encode(), self.path, self.settings, code, reason)
-        if found is None:
+        if found is None and not self.kept:
             return None
-        return FileResult(self.path, Status.UNCHANGED, "utf-8", text=self.text, findings=found.findings)
+        findings = found.findings if found is not None else ()
+        return FileResult(
+            self.path, Status.UNCHANGED, "utf-8", text=self.text, findings=findings, kept=self.kept
+        )
 
     def result(self) -> FileResult | None:
         """Return what was done and found, and the lines that are left; None if there is nothing to say."""
         rest = mention(self._rest().encode(), self.path, self.settings)
         findings = [*self.findings, *(rest.findings if rest is not None else ())]
-        if not self.changes and not findings:
+        if not self.changes and not findings and not self.kept:
             return None
         applied = self._applied()
         return FileResult(
@@ -201,6 +200,7 @@ class TextFile:
             data=self.bom + apply(self.text, applied).encode() if applied else b"",
             changes=sorted(self.changes, key=lambda change: (change.start, change.end)),
             findings=sorted(findings, key=lambda finding: finding.start),
+            kept=sorted(self.kept, key=lambda kept: kept.start),
         )
 
     def _applied(self) -> list[Change]:
@@ -219,9 +219,17 @@ class TextFile:
         at, lines = 0, []
         for line in without_comments("".join(out)).splitlines(keepends=True):
             settled = at in named or self.is_suppressed(MENTION, at)
+            if settled and at not in named:
+                self._keep_words(at, line)
             lines.append(blank(line) if settled else line)
             at += len(line)
         return "".join(lines)
+
+    def _keep_words(self, at: int, line: str) -> None:
+        """List the CUDA words of a line that is switched off, and starts at ``at``."""
+        for word in re.finditer(r"\w+", line):
+            if CUDA_WORD.search(word[0]) and word[0] != "cuda2npu":
+                self.keep(MENTION, at + word.start(), at + word.end())
 
 
 def without_comments(text: str) -> str:

@@ -6,6 +6,7 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 
+from cuda2npu.rewrite.formats.comments import Comments
 from cuda2npu.rewrite.formats.configuration import Format, UnreadableError, Value
 
 if sys.version_info >= (3, 11):
@@ -24,6 +25,8 @@ _TOKEN = re.compile(
 
 class Toml(Format):
     """A TOML document."""
+
+    comments = Comments(behind="")
 
     def values(self, text: str) -> Iterator[Value]:
         _load(text)

@@ -50,7 +50,9 @@ def rename_variables(
         lines: set[int] = set()  # of export A=${A:-1} one finding is enough
         for place in here:
             line = file.text.rfind("\n", 0, place.start)
-            if file.is_suppressed(rule.code, place.start) or line in lines:
+            if file.is_suppressed(rule.code, place.start):
+                file.keep(rule.code, place.start, place.start + len(name))
+            elif line in lines:
                 file.dealt_with.append((place.start, place.start + len(name)))
             elif place.value is not None:
                 file.report(code, place.start, place.start + len(name), note=note)
