@@ -37,6 +37,8 @@ def found(text: str, path: str, **options: object) -> list[tuple[str, str]]:
 
 # --- Dockerfiles
 
+WHEELS = "https://download.pytorch.org/whl"
+
 
 @pytest.mark.parametrize(
     ("before", "after"),
@@ -203,6 +205,7 @@ def test_a_file_of_variables():
             [("NPU630", "nvidia-cublas-cu12==12.1"), ("NPU630", "faiss-gpu"), ("NPU630", "nvidia-ml-py")],
         ),
         ("torch<2.0\n", [("NPU633", "torch<2.0")]),
+        ("torch==2.7.1+cpu\ntorch==2.6.0+cpu\n", [("NPU633", "torch==2.6.0+cpu")]),
         ("torch>=2.0,<3\ntorchvision==0.15\n", []),
         ("numpy\n# flash-attn\n-e .\n-r other.txt\n.[train]\n./local\n;\n==\n", []),
         ("flash-attn  # cuda2npu: ignore\n", []),
@@ -237,6 +240,18 @@ def test_each_package_gets_its_advice():
         ("2.7.1", "torch\ntorch\n", "torch\ntorch_npu==2.7.1.*\ntorch\n"),
         ("2.7.1", "torch\ntorch-npu==2.7.1\n", None),
         ("2.7.1", "torch==2.0.1\n", None),
+        ("2.6.0", "torch==2.6.0+cu124\nnumpy\n", "torch==2.6.0+cu124\ntorch_npu==2.6.0.*\nnumpy\n"),
+        ("2.7.1", "torch==2.7.1+cpu\n", "torch==2.7.1+cpu\ntorch_npu==2.7.1.*\n"),
+        (
+            "2.6.0",
+            "torch ==2.6.0+cu1 ; a == 'b' # c",
+            "torch ==2.6.0+cu1 ; a == 'b' # c\ntorch_npu==2.6.0.*; a == 'b'",
+        ),
+        ("2.7.1", "torch==2.6.0+cu124\n", None),  # another one has to be required first
+        ("2.6.0", f"{WHEELS}/cu124/torch-2.6.0%2Bcu124-cp310-cp310-linux_x86_64.whl\n", ""),
+        ("2.6.0", f"torch @ {WHEELS}/cpu/torch-2.6.0+cpu-cp310-cp310-linux_x86_64.whl\n", ""),
+        ("2.7.1", f"{WHEELS}/cu124/torch-2.6.0%2Bcu124-cp310-cp310-linux_x86_64.whl\n", None),
+        ("2.6.0", f"{WHEELS}/cu124/torchvision-0.21.0%2Bcu124-cp310-cp310-linux_x86_64.whl\n", None),
         ("2.7.1", "torch --hash=sha256:00\n", None),
         ("2.7.1", "torchaudio\n# torch\n", None),
     ],
@@ -245,6 +260,7 @@ def test_the_torch_npu_for_the_target_is_offered(target, before, after):
     options = {"target": Target(target)}
     assert changed(before, "requirements.txt", **options) == before
     new = changed(before, "requirements.txt", unsafe=True, **options)
+    after = f"{before}torch_npu=={target}.*\n" if after == "" else after
     assert new == (after or before)
     assert changed(new, "requirements.txt", unsafe=True, **options) == new
 

@@ -30,7 +30,8 @@ _MARKER = re.compile(r";.*")  # sys_platform == "linux"
 _SPECIFIER = re.compile(r"[=<>!~][^;#\s]*(?:[ \t]*,[ \t]*[=<>!~][^;#\s]*|[ \t]+[\d][^;#\s]*)*")
 _CUDA_VERSION = re.compile(r"(?:\+|%2[Bb])cu\d+|[=_.-]cu(?:da)?\d{2,}|cuda")
 _CUDA_INDEX = re.compile(r"/(?:whl|wheel|wheels)/(?:nightly/|test/)?cu\d+|/cu\d{2,}\b")
-_WHEEL = re.compile(r".*/(?P<name>[A-Za-z0-9_.]+?)-\d[^/]*\.(?:whl|tar\.gz|zip)")
+_WHEEL = re.compile(r".*/(?P<name>[A-Za-z0-9_.]+?)-(?P<version>\d[\w.]*)[^/]*\.(?:whl|tar\.gz|zip)")
+_LOCAL = re.compile(r"\+[\w.]+")  # the build: +cu124, +cpu
 _TORCH_FAMILY = {"torch", "torchvision", "torchaudio", "torchtext", "pytorch"}
 _OF_TORCH = {"cudatoolkit", "pytorch-cuda"}  # packages of conda that choose the build of torch
 
@@ -52,10 +53,11 @@ def look_at_file(file: TextFile) -> None:
         at = start + len(code) - len(stripped)
         if is_url(stripped):
             look_at_url(file, at, stripped)
-            continue
-        if not _A_REQUIREMENT.match(stripped):
+            found = _wheel(stripped)
+        elif _A_REQUIREMENT.match(stripped):
+            found = look_at_requirement(file, at, stripped)
+        else:
             continue  # prose: "torch is needed, and a GPU."
-        found = look_at_requirement(file, at, stripped)
         if found is None:
             continue
         has_torch_npu = has_torch_npu or found.name == "torch-npu"
@@ -100,6 +102,14 @@ def look_at_requirement(file: TextFile, start: int, text: str) -> Found | None:
         rule, row = known
         file.report(rule.code, start, end, note=row.note, joined=True)
     return found
+
+
+def _wheel(text: str) -> Found | None:
+    """Return the distribution, and its version without the build, that the address of a wheel names."""
+    wheel = _WHEEL.match(text)
+    if wheel is None:
+        return None
+    return Found(re.sub(r"[-_.]+", "-", wheel["name"]).lower(), f"=={wheel['version']}")
 
 
 def is_url(text: str) -> bool:
@@ -203,7 +213,8 @@ def _npu_version(target: Target) -> str:
 
 
 def _may_be_target(specifier: str, target: Target) -> bool:
-    """Whether a requirement of torch takes the target's version; what can't be read may."""
+    """Whether a requirement of torch takes the target's version, in any build; what can't be read may."""
+    specifier = _LOCAL.sub("", specifier)
     if re.match(r"=[^=]", specifier):  # conda: torch=2.1, torch=2.1.0=build
         specifier = "==" + specifier[1:].partition("=")[0].rstrip(".*") + ".*"
     try:
