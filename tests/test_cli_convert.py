@@ -254,7 +254,9 @@ def test_excluded_files_are_copied_as_they_are(tmp_path, write, cli):
     out = tmp_path / "out"
     assert cli("convert", src, "-o", out, "--exclude", "third_party/", "--exclude", "broken.py").code == 0
     assert (out / "third_party" / "b.py").read_text() == SOURCE
-    assert entry(report_of(out / "cuda2npu-report"), "third_party/b.py")["status"] == "skipped"
+    report = report_of(out / "cuda2npu-report")
+    assert entry(report, "third_party/b.py")["status"] == "skipped"
+    assert (report["summary"]["files"], report["summary"]["skipped"]) == (1, 2)
 
 
 def test_a_place_that_cannot_be_written_to(tmp_path, write, cli):

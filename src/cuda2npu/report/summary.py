@@ -75,8 +75,8 @@ class _Summary:
         rows = [
             ("", "files", total["files"], ""),
             ("  ", "changed" if written else "would_change", total["changed"], ""),
-            ("  ", "skipped", total["skipped"], ""),
             ("  ", "failed", total["failed"], ""),
+            ("", "skipped", total["skipped"], ""),
             ("", "sites", total["sites"], ""),
             ("  ", "safe" if written else "would_safe", total["safe"], ""),
             ("  ", "unsafe" if written else "would_unsafe", total["unsafe"], ""),
