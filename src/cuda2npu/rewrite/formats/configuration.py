@@ -94,6 +94,10 @@ class Format:
         """
         raise NotImplementedError
 
+    def records(self, text: str) -> Sequence[tuple[int, int]]:
+        """Return where a text holds data and texts for people, and no settings, in order."""
+        return ()
+
     def outline(self, text: str) -> Sequence[object]:
         """Return everything that a reader of the text gets, keys and values, one after the other.
 
@@ -114,9 +118,12 @@ def convert(file: TextFile, kind: Format, uses_torch: bool = True) -> FileResult
         device or a backend may be another library's, which knows no "npu".
     """
     try:
+        file.records = kind.records(file.text)
         values = list(kind.values(file.text))
         outline = kind.outline(file.text)
     except (UnreadableError, RecursionError) as error:
+        if file.records:
+            return file.result()
         return file.unreadable(NOT_READ, str(error))
     _Decisions(file, values, uses_torch).look()
     if any(change.applied for change in file.changes) and not _is_faithful(file, kind, outline):
@@ -194,6 +201,7 @@ class _Decisions:
 
     def look(self) -> None:
         if self._matches_path(self.patterns["recorded"]):
+            self.file.records = [(0, len(self.file.text))]
             return
         self.file.serves_npu = self.knows_npu
         self.look_at_values()

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from cuda2npu.rewrite.formats.comments import NONE
 from cuda2npu.rewrite.formats.configuration import Format, UnreadableError, Value
 from cuda2npu.rewrite.formats.json_spans import Node, Object, String, parse
+
+# A string with so many blanks is a text for people, unless it looks like a command.
+_BLANKS_IN_PROSE = 5
+_TECHNICAL = re.compile(r"[=/\\{}<>|`_]|&&|\$[A-Za-z({]|(?<!\S)--?\w")
 
 
 class Json(Format):
@@ -21,6 +26,14 @@ class Json(Format):
         document = parse(text)
         if isinstance(document, Mapping):
             yield from _values(text, document, (), -1, 0, False)
+
+    def records(self, text: str) -> Sequence[tuple[int, int]]:
+        try:
+            _load(text)
+        except UnreadableError:
+            return [(0, len(text))] if _is_lines(text) else []
+        document = parse(text)
+        return list(_prose(document)) if isinstance(document, Mapping) else [(0, len(text))]
 
     def outline(self, text: str) -> Sequence[object]:
         out: list[object] = []
@@ -41,6 +54,26 @@ def _load(text: str) -> object:
         return json.loads(text, object_pairs_hook=lambda pairs: tuple(pairs))
     except ValueError as error:
         raise UnreadableError(str(error)) from None
+
+
+def _is_lines(text: str) -> bool:
+    """Whether each line is a JSON object of its own: JSON Lines, the format of data sets."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    try:
+        return len(lines) > 1 and all(isinstance(json.loads(line), dict) for line in lines)
+    except ValueError:
+        return False
+
+
+def _prose(node: Node) -> Iterator[tuple[int, int]]:
+    """Yield where the values are that are sentences."""
+    if isinstance(node, String):
+        if node.value.count(" ") >= _BLANKS_IN_PROSE and not _TECHNICAL.search(node.value):
+            yield node.start, node.end
+        return
+    children = [value for _, value in node.pairs] if isinstance(node, Object) else node or ()
+    for child in children:
+        yield from _prose(child)
 
 
 def _values(

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import codecs
 import re
+from bisect import bisect
+from collections.abc import Sequence
 
 from cuda2npu.catalog.load import load_catalog
-from cuda2npu.rewrite.change import FileResult, Finding, Status
-from cuda2npu.rewrite.words import CUDA_WORD
+from cuda2npu.rewrite.change import FileResult, Finding, Severity, Status
+from cuda2npu.rewrite.words import cuda_words
 from cuda2npu.settings import Settings
 
 RULE = "NPU903"
 _MOST_WORDS = 200
 _MOST_LINES = 10
-_OWN_NAME = re.compile(r"cuda2npu", re.I)  # our own configuration is no use of CUDA
 _OWN_REPORT = "cuda2npu-report/"
 MAX_SIZE = 1 << 20  # bytes; configurations and scripts are smaller, data sets aren't
 
@@ -32,12 +33,18 @@ def may_mention_cuda(path: str) -> bool:
 
 
 def mention(
-    data: bytes, path: str, settings: Settings, code: str = RULE, reason: str = ""
+    data: bytes,
+    path: str,
+    settings: Settings,
+    code: str = RULE,
+    reason: str = "",
+    records: Sequence[tuple[int, int]] = (),
 ) -> FileResult | None:
     """Return a result with one finding if the file has a CUDA word, else None.
 
     :param code: the rule that says why these lines stay.
     :param reason: what is the matter with the file.
+    :param records: where the text holds data and texts for people, in order; nobody has to change those.
     """
     utf_16 = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     text = data.decode("utf-16" if utf_16 else "utf-8", "replace")
@@ -45,7 +52,7 @@ def mention(
         return None
     if _OWN_REPORT in text[:200]:
         return None
-    found = [match.start() for match in CUDA_WORD.finditer(text) if not _OWN_NAME.match(text, match.start())]
+    found = list(cuda_words(text))
     rule = load_catalog(settings.rules).rules[code]
     if not found or not settings.selects(code, rule.default):
         return None
@@ -58,5 +65,9 @@ def mention(
     if reason:
         message = f"{message} ({reason})"
     advice = rule.advice.in_language(settings.lang)
-    finding = Finding(code, rule.severity, start, end if end >= 0 else len(text), message, advice)
+    starts = [first for first, _ in records]
+    inside = (bisect(starts, offset) - 1 for offset in found)
+    is_data = all(at >= 0 and offset < records[at][1] for at, offset in zip(inside, found))
+    severity = Severity.INFO if is_data else rule.severity
+    finding = Finding(code, severity, start, end if end >= 0 else len(text), message, advice)
     return FileResult(path, Status.UNCHANGED, "utf-8", text=text, findings=[finding])

@@ -22,7 +22,7 @@ from cuda2npu.rewrite.change import Change, FileResult, Finding, Kept, Status
 from cuda2npu.rewrite.formats.json_spans import String, parse
 from cuda2npu.rewrite.index import ProjectIndex
 from cuda2npu.rewrite.source import SourceError, decode
-from cuda2npu.rewrite.words import CUDA_WORD
+from cuda2npu.rewrite.words import cuda_words
 from cuda2npu.settings import Settings
 
 _Entry = TypeVar("_Entry", Change, Finding, Kept)
@@ -161,7 +161,7 @@ class _Notebook:
         summary, advice = (text.in_language(settings.lang) for text in (rule.summary, rule.advice))
         for cell in self.cells:
             for number, (start, line) in enumerate(cell.other_lines(), 1):
-                if CUDA_WORD.search(line):
+                if any(True for _ in cuda_words(line)):
                     end = start + len(line)
                     message = f"{summary} {number}"
                     yield Finding(MENTION, rule.severity, start, end, message, advice, cell.number)

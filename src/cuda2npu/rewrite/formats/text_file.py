@@ -16,7 +16,7 @@ from cuda2npu.rewrite.change import Applicability, Change, FileResult, Finding, 
 from cuda2npu.rewrite.formats.comments import Comments, Switches, switches
 from cuda2npu.rewrite.formats.mention import RULE as MENTION
 from cuda2npu.rewrite.formats.mention import mention
-from cuda2npu.rewrite.words import CUDA_WORD
+from cuda2npu.rewrite.words import cuda_words
 from cuda2npu.settings import Settings
 
 _COMMENT = re.compile(r"^[ \t]*[#;]")
@@ -32,6 +32,7 @@ class TextFile:
     :param dealt_with: spans that need no further mention.
     :param serves_npu: whether the text has a part for the NPU already. Then nothing in it is replaced, for
         what it has for CUDA is to stay; what a person has to know of it is still reported.
+    :param records: where it holds data and texts for people, in order.
     """
 
     path: str
@@ -43,6 +44,7 @@ class TextFile:
     dealt_with: list[tuple[int, int]] = field(default_factory=list)
     serves_npu: bool = False
     kept: list[Kept] = field(default_factory=list)
+    records: Sequence[tuple[int, int]] = ()
 
     def __post_init__(self) -> None:
         self.has_comments(Comments())
@@ -187,7 +189,7 @@ class TextFile:
 
     def result(self) -> FileResult | None:
         """Return what was done and found, and the lines that are left; None if there is nothing to say."""
-        rest = mention(self._rest().encode(), self.path, self.settings)
+        rest = mention(self._rest().encode(), self.path, self.settings, records=self.records)
         findings = [*self.findings, *(rest.findings if rest is not None else ())]
         if not self.changes and not findings and not self.kept:
             return None
@@ -228,7 +230,7 @@ class TextFile:
     def _keep_words(self, at: int, line: str) -> None:
         """List the CUDA words of a line that is switched off, and starts at ``at``."""
         for word in re.finditer(r"\w+", line):
-            if CUDA_WORD.search(word[0]) and word[0] != "cuda2npu":
+            if any(True for _ in cuda_words(word[0])):
                 self.keep(MENTION, at + word.start(), at + word.end())
 
 
