@@ -78,6 +78,18 @@ def test_a_device_without_a_default_that_goes_elsewhere():
     assert parsed(after, "--device", "cuda:1").device == "npu:1"
 
 
+def test_a_device_is_no_backend():
+    main = MAIN.replace(".backend", ".device").format('"--device", help="Device to use (cpu, cuda:0)"')
+    main = main.replace("import launch", "import launch, torch")
+    other = f'{SETUP}\ndevice = "cuda"\ntorch.ones(1).to(config.device)\n'
+    assert "nccl" not in converted(main + "torch.ones(1).to(parser.parse_args().device)\n", other)
+
+
+def test_a_backend_that_is_called_something_else_here():
+    after = converted(MAIN.replace(".backend", ".dist").format('"--dist", default="", help="nccl or gloo"'))
+    assert parsed(after, "--dist", "nccl").dist == "hccl"
+
+
 @pytest.mark.parametrize(
     ("option", "other"),
     [

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from cuda2npu.codemods.base import Codemod
-from cuda2npu.rewrite.flow import Use
+from cuda2npu.rewrite.flow import Flow, Use
 from cuda2npu.rewrite.flow.cells import Cell, option_name
 from cuda2npu.rewrite.insertion import place_after, space_before_argument
 from cuda2npu.rewrite.spans import Span
@@ -79,9 +79,16 @@ class DeviceOption(Codemod):
             use = flow.of_cell(cell)
             if use is Use.PROVEN and changes:
                 return WORDS[rule]
-            if use is Use.NAMED and self.takes(call, rule):
+            if use is Use.NAMED and self.is_called_so(name, flow) and self.takes(call, rule):
                 return WORDS[rule]
         return None
+
+    def is_called_so(self, name: str, flow: Flow) -> bool:
+        """Whether an option's name, or that of the parameter that it is given to, tells what it is."""
+        if flow.topic.names(name):
+            return True
+        others = (self.unit.devices, self.unit.backends)
+        return name not in self.unit.index.shared and not any(each.topic.names(name) for each in others)
 
     def takes(self, call: cst.Call, rule: str) -> bool:
         """Whether an option that is called like a device or a backend takes the old word.
