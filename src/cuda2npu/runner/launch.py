@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-import signal
-import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
 
-from cuda2npu.runner import variables
+from cuda2npu.runner import signals, variables
 from cuda2npu.runner.devices import Device
 from cuda2npu.runner.statistics import Statistics, collect
 
@@ -59,9 +56,9 @@ def launch(
         if devices is not None:
             environment[variables.DEVICES] = str(devices)
         environment.setdefault(variables.DEVICES, str(_devices_for(command)))
-        code = _wait([sys.executable, *command], environment)
+        code = signals.run([sys.executable, *command], environment)
         statistics = collect(Path(folder)) if device is Device.SIMULATED else None
-    return Ended(code, statistics)
+    return Ended(code if code >= 0 else _SIGNALLED - code, statistics)
 
 
 def _devices_for(command: Sequence[str]) -> int:
@@ -84,22 +81,3 @@ def _environment(
     if target is not None:
         changed[variables.TARGET] = target
     return {**inherited, **changed}
-
-
-def _wait(command: Sequence[str], environment: Mapping[str, str]) -> int:
-    process = subprocess.Popen(command, env=dict(environment))
-
-    def pass_on(number: int, frame: FrameType | None) -> None:
-        process.send_signal(number)
-
-    # Ctrl-C reaches the script by itself, as it does every process of the terminal.
-    before = {
-        signal.SIGINT: signal.signal(signal.SIGINT, signal.SIG_IGN),
-        signal.SIGTERM: signal.signal(signal.SIGTERM, pass_on),
-    }
-    try:
-        code = process.wait()
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-    return code if code >= 0 else _SIGNALLED - code
