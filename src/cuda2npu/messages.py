@@ -167,6 +167,10 @@ MESSAGES: Mapping[str, tuple[str, str]] = {
         "cuda2npu: no operator ran on the device: the script never used the NPU",
         "cuda2npu：没有任何算子在设备上运行：脚本没有使用 NPU",
     ),
+    "run_failed": (
+        "cuda2npu: the script failed (exit status {code}) before any operator ran on the simulated NPU",
+        "cuda2npu：脚本失败（退出码 {code}），此前没有任何算子在模拟 NPU 上运行",
+    ),
     "run_stopped": (
         "cuda2npu: a signal ended the script before it could say what ran on the simulated NPU",
         "cuda2npu：脚本被信号终止，未能统计在模拟 NPU 上运行的算子",

@@ -169,12 +169,25 @@ def test_a_compile_error_is_told_and_kept(compiler: Compiler) -> None:
     [
         ("fatal error: error writing to /tmp/x.s: No space left on device", "no space is left in"),
         ("g++: fatal error: Killed signal terminated program cc1plus", "about 1.5 GB of memory"),
+        ("g++: internal compiler error: File size limit exceeded signal terminated program", "ulimit -f"),
     ],
 )
 def test_a_machine_that_is_too_small_is_told_apart(output: str, message: str, compiler: Compiler) -> None:
     compiler.does(f"echo '{output}'; exit 1")
     with pytest.raises(SimulatorError, match=message):
         library(lambda line: None)
+
+
+def test_what_a_killed_process_left_is_removed(compiler: Compiler, said: list[str]) -> None:
+    cache = build.cache_folders()[0]
+    old, new = cache / "compiling-old", cache / "compiling-new"
+    for folder in (old, new):
+        folder.mkdir(parents=True)
+        (folder / "backend.s").write_text("half of it")
+    os.utime(old, (0, 0))
+    library(said.append)
+    assert not old.exists()
+    assert new.exists()  # somebody may be compiling there: not every file system has locks
 
 
 def test_a_compiler_that_hangs_is_ended(compiler: Compiler, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -39,6 +39,14 @@ def _has_value(option: click.Parameter) -> bool:
     return isinstance(option, click.Option) and not option.is_flag
 
 
+def _check_script(path: Path) -> None:
+    """Check that Python can run it: a file, or a folder with a ``__main__.py``."""
+    if not path.exists():
+        raise UsageError(f"run: {path}: there is no such file")
+    if path.is_dir() and not (path / "__main__.py").is_file():
+        raise UsageError(f"run: {path}: a folder without __main__.py; give a script")
+
+
 @click.command(
     cls=_LikePython,
     epilog=EXAMPLES,
@@ -85,8 +93,8 @@ def run(
     words = (["-m", module] if module else []) + list(command)
     if not words:
         raise UsageError("run: which script? Write for example: cuda2npu run train.py")
-    if not words[0].startswith("-") and not Path(words[0]).is_file():  # "-" begins an option of Python's
-        raise UsageError(f"run: {words[0]}: there is no such file")
+    if not words[0].startswith("-"):  # that begins an option of Python's
+        _check_script(Path(words[0]))
     version = ".".join(map(str, Target(target).version)) if target else None
     try:
         device = choose(Device(wanted))

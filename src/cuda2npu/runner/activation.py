@@ -23,19 +23,42 @@ def activate_with_torch() -> None:
 
 
 def activate() -> None:
-    """Make the device of this run ready. Torch has just been imported."""
+    """Make the device of this run ready. Torch has just been imported.
+
+    :raises SystemExit: with one line, if it can't be made ready; a traceback would say no more.
+    """
     device = Device(os.environ[DEVICE])
-    if device is Device.CPU_AS_CUDA:
-        from cuda2npu.simulator import cpu_as_cuda
-
-        cpu_as_cuda.install()
+    if device is Device.NPU:
+        # What torch's own autoload would do: scripts may use torch.npu with `import torch` alone.
+        importlib.import_module("torch_npu")
         return
-    # What torch's own autoload would do: scripts may use torch.npu with `import torch` alone.
-    importlib.import_module("torch_npu")
-    if device is Device.SIMULATED:
-        from cuda2npu.runner.statistics import record_at_exit
+    from cuda2npu.simulator.build import SimulatorError
 
-        record_at_exit()
+    try:
+        _simulate() if device is Device.SIMULATED else _map_cuda_to_cpu()
+    except SimulatorError as error:
+        raise SystemExit(f"cuda2npu: {error}") from None
+
+
+def _simulate() -> None:
+    from cuda2npu.runner.statistics import record_at_exit
+    from cuda2npu.simulator import build, names
+
+    names.target()
+    build.load()
+    importlib.import_module("torch_npu")
+    record_at_exit()
+
+
+def _map_cuda_to_cpu() -> None:
+    import torch
+
+    from cuda2npu.simulator import build
+
+    build.check_age(torch.__version__)
+    from cuda2npu.simulator import cpu_as_cuda
+
+    cpu_as_cuda.install()
 
 
 class _WaitForTorch(importlib.abc.MetaPathFinder):

@@ -9,7 +9,7 @@ import os
 from collections import Counter
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from cuda2npu.runner.variables import STATISTICS
 
@@ -46,20 +46,32 @@ def operator_counts() -> dict[str, int]:
 
 
 def record_at_exit() -> None:
-    """Leave what this process counts in the folder of the run, when the process ends."""
+    """Leave what this process counts in the folder of the run, when the process ends.
+
+    It may end by ``os._exit``, too, as the forked children of multiprocessing do.
+    """
     folder = os.environ.get(STATISTICS)
     if not folder:
         return
-    from multiprocessing import util
-
-    owner = os.getpid()
+    exit_at_once = os._exit
 
     def write() -> None:
-        if os.getpid() == owner:  # and no child that was forked from it
-            _write(Path(folder))
+        _write(Path(folder))
+
+    def exit_after_writing(status: int) -> NoReturn:
+        write()
+        exit_at_once(status)
 
     atexit.register(write)
-    util.Finalize(None, write, exitpriority=0)  # multiprocessing's children end without atexit
+    os._exit = exit_after_writing
+    os.register_at_fork(after_in_child=_count_anew)
+
+
+def _count_anew() -> None:
+    """Let a forked child count for itself: what its parent did, the parent writes."""
+    import torch
+
+    torch.ops.cuda2npu_sim.reset_operator_counts()
 
 
 def _write(folder: Path) -> None:

@@ -33,6 +33,9 @@ def after(ended: Ended, lang: str) -> Iterator[Line]:
     if not statistics.total and ended.was_stopped:
         yield Line(say("run_stopped", lang), "bold yellow")
         return
+    if not statistics.total and ended.code:
+        yield Line(say("run_failed", lang, code=ended.code), "bold red")
+        return
     if not statistics.total:
         yield Line(say("run_nothing", lang), "bold red")
         return

@@ -22,6 +22,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,6 +41,7 @@ FLAGS = (
 # torchCheckFail(..., const std::string&) as the old ABI spells it, in which wheels came up to 2.6.
 OLD_ABI_SYMBOL = b"_ZN3c106detail14torchCheckFailEPKcS2_jRKSs"
 COMPILE_SECONDS = 900  # twenty times what it takes on an idle core; then something hangs
+COMPILING = "compiling-"  # how the folders are called in which it is compiled
 INSTALL_COMPILER = "`apt-get install g++` (Debian, Ubuntu) or `dnf install gcc-c++` (openEuler, CentOS)"
 
 Say = Callable[[str], None]
@@ -69,8 +71,7 @@ class TorchBuild:
     @property
     def release(self) -> tuple[int, int]:
         """Major and minor version."""
-        major, minor = re.findall(r"\d+", self.version)[:2]
-        return int(major), int(minor)
+        return _release(self.version)
 
     @property
     def cxx_standard(self) -> str:
@@ -129,13 +130,25 @@ def installed_torch() -> TorchBuild:
     if found is None:
         raise SimulatorError(f"the PyTorch in {folder} is damaged: version.py names no version")
     torch = TorchBuild(folder, found.group(1), fingerprint, cxx11_abi)
-    if torch.release < OLDEST_TORCH:
-        raise SimulatorError(
-            f"the simulated NPU needs PyTorch {_dotted(OLDEST_TORCH)} or later, and this is {torch.version}"
-        )
+    check_age(torch.version)
     if not (folder / "include" / "ATen" / "ATen.h").is_file():
         raise SimulatorError(f"PyTorch {torch.version} in {folder} came without its C++ headers (include/)")
     return torch
+
+
+def check_age(version: str) -> None:
+    """Check that a PyTorch isn't too old for the simulation.
+
+    Args:
+        version: as in ``torch.__version__``.
+
+    Raises:
+        SimulatorError: It is.
+    """
+    if _release(version) < OLDEST_TORCH:
+        raise SimulatorError(
+            f"a simulation needs PyTorch {_dotted(OLDEST_TORCH)} or later, and this is {version}"
+        )
 
 
 def cache_folders() -> list[Path]:
@@ -232,7 +245,8 @@ def _fill(entry: CacheEntry, torch: TorchBuild, say: Say) -> None:
     compiler = _compiler()
     cache = entry.folder.parent
     try:
-        with tempfile.TemporaryDirectory(prefix="compiling-", dir=cache) as folder:
+        _remove_leftovers(cache)
+        with tempfile.TemporaryDirectory(prefix=COMPILING, dir=cache) as folder:
             made = CacheEntry(Path(folder) / "entry")
             made.folder.mkdir()
             say(f"compiling the simulated NPU for torch {torch.version}, about 30 s, once ...")
@@ -250,6 +264,14 @@ def _fill(entry: CacheEntry, torch: TorchBuild, say: Say) -> None:
         if entry.is_intact():  # where no lock holds: another process was faster
             return
         raise SimulatorError(f"the compiled backend can't be written to {cache}: {error.strerror}") from error
+
+
+def _remove_leftovers(cache: Path) -> None:
+    """Remove what processes that were killed while they compiled have left; none compiles for so long."""
+    for folder in cache.glob(f"{COMPILING}*"):
+        with contextlib.suppress(OSError):
+            if time.time() - folder.stat().st_mtime > COMPILE_SECONDS:
+                shutil.rmtree(folder)
 
 
 def _compiler() -> list[str]:
@@ -295,6 +317,8 @@ def _compile(compiler: Sequence[str], torch: TorchBuild, target: Path, log: Path
     output = done.stdout.decode("utf-8", "replace")
     if os.strerror(errno.ENOSPC) in output:
         raise SimulatorError(f"no space is left in {log.parent}; compiling the backend takes about 30 MB")
+    if "File size limit exceeded" in output:
+        raise SimulatorError("files may not be as large as the backend, about 30 MB: raise `ulimit -f`")
     if "Killed" in output:
         raise SimulatorError(f"{compiler[0]} was killed; compiling the backend takes about 1.5 GB of memory")
     log.write_text(shlex.join(command) + "\n" + output, "utf-8")
@@ -374,6 +398,11 @@ def _first_error(output: str) -> str:
 
 def _first_line(error: Exception) -> str:
     return str(error).strip().split("\n", 1)[0]
+
+
+def _release(version: str) -> tuple[int, int]:
+    major, minor = re.findall(r"\d+", version)[:2]
+    return int(major), int(minor)
 
 
 def _dotted(release: tuple[int, int]) -> str:

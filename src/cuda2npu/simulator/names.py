@@ -23,6 +23,7 @@ from types import FunctionType, ModuleType
 from typing import Any, NoReturn, cast
 
 from cuda2npu.catalog.api import ApiTable, api_table
+from cuda2npu.simulator.build import SimulatorError
 
 TARGET = "CUDA2NPU_SIM_TORCH"
 """The environment variable with the target's version of torch, for example ``2.7``."""
@@ -56,17 +57,17 @@ class Target:
 def target() -> Target:
     """Return what :data:`TARGET` says, else the minor version of the torch that is installed.
 
-    :raises RuntimeError: if the version can't be read, or no torch_npu is known for it.
+    :raises SimulatorError: if the version can't be read, or no torch_npu is known for it.
     """
     wanted = os.environ.get(TARGET) or _installed_torch()
     match = re.match(r"(\d+)\.(\d+)(?:\.(\d+))?", wanted)
     if match is None:
-        raise RuntimeError(f"{TARGET}={wanted} is no version of torch; write for example {TARGET}=2.7")
+        raise SimulatorError(f"{TARGET}={wanted} is no version of torch; write for example {TARGET}=2.7")
     version = int(match[1]), int(match[2])
     try:
         table = api_table(version)
     except ValueError as error:
-        raise RuntimeError(f"{TARGET}={wanted}: {error}") from None
+        raise SimulatorError(f"{TARGET}={wanted}: {error}") from None
     release = match[0] if match[3] else _release(table, version)
     return Target(version, release, table)
 
