@@ -182,6 +182,18 @@ def test_a_generator_of_the_cpu_is_refused() -> None:
         torch.randn(2, device="npu", generator=torch.Generator())
 
 
+def test_a_generator_of_the_npu_draws_for_no_tensor_of_the_cpu() -> None:
+    for draw in (torch.randn, torch.rand):
+        with refused("Expected a 'cpu' device type for generator but found 'npu'"):
+            draw(2, generator=torch.Generator("npu"))
+    torch.randn(2, device="npu", generator=torch.Generator("npu"))
+
+
+def test_more_than_a_card_has_is_refused_before_the_host_is_asked() -> None:
+    with refused("NPU out of memory. Tried to allocate"):
+        torch.empty(1 << 42, device="npu")
+
+
 # One memory: views, in-place, resizing
 
 

@@ -33,6 +33,9 @@ class DeviceCheck {
     }
   }
 
+  // A generator draws for tensors on its own device.
+  void see(const at::Generator& generator) { has_generator_ |= generator.device().type() == kNpu; }
+
   // A device= argument says where the result shall be; tensors don't have to be there.
   void ask_for(c10::Device device) {
     if (device_ < 0) device_ = index_or_current(device);
@@ -41,6 +44,8 @@ class DeviceCheck {
   // To be called when everything was seen.
   c10::DeviceIndex device() const {
     if (has_npu_ && stray_ != nullptr) fail(stray_device_, *stray_);
+    TORCH_CHECK(!has_generator_ || stray_ == nullptr, "Expected a '", stray_device_.type(),
+                "' device type for generator but found 'npu'");
     return device_ < 0 ? current_device() : device_;
   }
 
@@ -67,6 +72,7 @@ class DeviceCheck {
   const Operator& op_;
   c10::DeviceIndex device_ = -1;
   bool has_npu_ = false;
+  bool has_generator_ = false;
   const Argument* stray_ = nullptr;
   c10::Device stray_device_{c10::DeviceType::CPU};
 };

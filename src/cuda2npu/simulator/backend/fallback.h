@@ -73,6 +73,7 @@ class Call {
       check_.see(storage, argument);
       if (storage.device().type() == kNpu) value = aliases_.to_host(storage);
     } else if (value.isGenerator()) {
+      check_.see(value.toGenerator());
       value = host_generator(value.toGenerator());
     }
   }

@@ -81,7 +81,10 @@ inline c10::DataPtr show_on_npu(c10::Storage host, c10::DeviceIndex device) {
 class NpuAllocator final : public c10::Allocator {
  public:
   c10::DataPtr allocate(size_t bytes) override {
-    return show_on_npu(allocate_host(bytes), current_device());
+    const c10::DeviceIndex device = current_device();
+    // First, as the host may have even less.
+    check_free_memory(static_cast<int64_t>(bytes), memory_of(device).used(), device);
+    return show_on_npu(allocate_host(bytes), device);
   }
   c10::DeleterFnPtr raw_deleter() const override { return nullptr; }
   void copy_data(void* to, const void* from, std::size_t bytes) const override {
