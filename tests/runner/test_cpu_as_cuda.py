@@ -44,6 +44,15 @@ def run(code: str, folder: Path) -> str:
         ("nn.Parameter(x).is_cuda, copy.deepcopy(nn.Linear(3, 1).cuda()).weight.is_cuda", "True True"),
         ("x.record_stream(torch.cuda.current_stream())", "None"),
         ("torch.cuda.nccl.version() > (2,), torch.cuda.profiler.start()", "True None"),
+        ("x.type(), x.cpu().type()", "torch.cuda.FloatTensor torch.FloatTensor"),
+        (
+            "torch.ones(1).type('torch.cuda.HalfTensor').device, x.type(torch.half).dtype",
+            "cuda:0 torch.float16",
+        ),
+        ("torch.tensor([1.5]).cuda()", "tensor([1.5000], device='cuda:0')"),
+        ("torch.cuda.memory.memory_stats()['allocated_bytes.all.peak']", "0"),
+        ("torch.cuda.random.manual_seed_all(1), torch.cuda.random.initial_seed()", "None 1"),
+        ("torch.cuda.is_current_stream_capturing(), torch.cuda.can_device_access_peer(0, 1)", "False True"),
     ],
 )
 def test_answers(tmp_path, expression, value):
@@ -57,10 +66,10 @@ def test_a_copy_is_a_copy(tmp_path):
 
 def test_the_current_device(tmp_path):
     code = (
-        "torch.cuda.set_device(1)\nwith torch.cuda.device(2):\n    a = torch.zeros(1).cuda()\n"
+        "torch.cuda.set_device(1)\nwith torch.cuda.device(0):\n    a = torch.zeros(1).cuda()\n"
         "print(a.device, torch.zeros(1).cuda().device, torch.cuda.current_device())\n"
     )
-    assert run(code, tmp_path) == "cuda:2 cuda:1 1"
+    assert run(code, tmp_path) == "cuda:0 cuda:1 1"
 
 
 def test_training_with_amp_and_checkpoints(tmp_path):
@@ -287,3 +296,48 @@ dist.destroy_process_group()
     ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300, env=environment)
     rest = "('nccl', 'nccl', True) [0.05000000074505806, 0.05000000074505806]"
     assert sorted(ran.stdout.splitlines()) == [f"3.0 2.5 cuda:{rank} {rest}" for rank in (0, 1)], ran.stderr
+
+
+def test_a_packed_sequence_moves(tmp_path):
+    code = """
+packed = nn.utils.rnn.pack_padded_sequence(torch.ones(3, 2, 4).cuda(), torch.tensor([3, 2]))
+output, hidden = nn.LSTM(4, 4).cuda()(packed)
+print(output.data.device, packed.cuda().is_cuda, packed.batch_sizes.device)
+"""
+    assert run(code, tmp_path) == "cuda:0 True cpu"
+
+
+def test_a_device_that_is_not_there(tmp_path):
+    code = """
+for call in (lambda: torch.ones(1, device='cuda:99'), lambda: torch.cuda.set_device(99), lambda: x.to(99)):
+    try:
+        call()
+    except RuntimeError as error:
+        print(str(error)[:40])
+"""
+    assert run(code, tmp_path).splitlines() == ["CUDA error: invalid device ordinal 99: t"] * 3
+
+
+def test_profilers_leave_the_gpu_alone(tmp_path):
+    code = """
+import sys, os
+os.dup2(1, 2)  # what C++ complains of
+with torch.profiler.profile(activities=list(torch.profiler.ProfilerActivity.__members__.values())[:2]):
+    x + 1
+with torch.autograd.profiler.profile(use_device="cuda"), torch.autograd.profiler.emit_nvtx():
+    x + 1
+print("done")
+"""
+    said = run(code, tmp_path)
+    assert said.endswith("done")
+    assert "Failed to record" not in said
+
+
+def test_a_cuda_graph_is_refused_in_words(tmp_path):
+    code = """
+try:
+    torch.cuda.CUDAGraph()
+except NotImplementedError as error:
+    print(error)
+"""
+    assert run(code, tmp_path) == "CUDA graphs can't be run on the CPU: run the original without them"

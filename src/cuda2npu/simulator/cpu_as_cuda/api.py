@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import os
 import time
+from collections import Counter
 from types import SimpleNamespace
 from typing import Any, Callable
 
@@ -26,6 +29,7 @@ def _answers() -> dict[str, Any]:
             *("synchronize", "empty_cache", "init", "ipc_collect", "set_stream"),
             *("reset_peak_memory_stats", "reset_max_memory_allocated", "reset_max_memory_cached"),
             *("reset_accumulated_memory_stats", "set_per_process_memory_fraction"),
+            *("set_sync_debug_mode", "_sleep", "_record_memory_history"),
         )
     )
     memory = dict.fromkeys(
@@ -41,12 +45,18 @@ def _answers() -> dict[str, Any]:
         "is_available": True,
         "is_initialized": True,
         "is_bf16_supported": True,
+        "is_current_stream_capturing": False,
+        "can_device_access_peer": True,
+        "get_sync_debug_mode": 0,
+        "utilization": 0,
         "device_count": int(os.environ.get("CUDA2NPU_SIM_DEVICES", "2")),
         "get_device_name": _NAME,
         "get_device_capability": (8, 0),
         "get_device_properties": _PROPERTIES,
         "mem_get_info": (_MEMORY, _MEMORY),
-        "memory_stats": {},
+        "memory_stats": Counter(),  # 0, whatever is asked for
+        "memory_snapshot": [],
+        "_snapshot": {"segments": [], "device_traces": []},
         "memory_summary": f"{_NAME}\n",
     }
 
@@ -133,6 +143,30 @@ class _Device:
         placement.set_device(self.before)
 
 
+class _Graph:
+    """A CUDA graph, which nothing can record here."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        raise NotImplementedError("CUDA graphs can't be run on the CPU: run the original without them")
+
+
+def _profile_the_cpu() -> None:
+    """Let the profilers leave the GPU alone: they would complain about each operator."""
+    from torch.autograd import profiler
+
+    plain: Any = profiler.profile
+    enter = plain.__init__
+
+    @functools.wraps(enter)
+    def init(self: Any, enabled: bool = True, **kwargs: Any) -> None:
+        kwargs["use_device"] = None if kwargs.get("use_device") == "cuda" else kwargs.get("use_device")
+        enter(self, enabled, **{name: value for name, value in kwargs.items() if name != "use_cuda"})
+
+    plain.__init__ = init
+    functions: Any = profiler
+    functions.emit_nvtx = lambda *args, **kwargs: contextlib.nullcontext()
+
+
 def _returning(value: Any) -> Callable[..., Any]:
     return lambda *args, **kwargs: value
 
@@ -141,7 +175,10 @@ def install() -> None:
     """Replace the functions and classes of ``torch.cuda`` that need a GPU."""
     cuda: Any = torch.cuda
     for name, value in _answers().items():
-        setattr(cuda, name, _returning(value))
+        for module in (cuda, cuda.memory):  # programs call torch.cuda.memory.memory_stats, too
+            if module is cuda or hasattr(module, name):
+                setattr(module, name, _returning(value))
+    cuda.CUDAGraph = _Graph
     cuda.current_device, cuda.set_device = placement.current_device, placement.set_device
     cuda.Stream = cuda.ExternalStream = _Stream
     cuda.Event = _Event
@@ -155,4 +192,5 @@ def install() -> None:
     cuda.profiler.start = cuda.profiler.stop = _returning(None)
     cuda.nccl.version = _returning(_NCCL_VERSION)
     cuda.cudart = _returning(SimpleNamespace(cudaProfilerStart=int, cudaProfilerStop=int))
+    _profile_the_cpu()
     torch.version.cuda = torch.version.cuda or _CUDA_VERSION

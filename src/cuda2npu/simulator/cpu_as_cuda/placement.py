@@ -38,11 +38,17 @@ def is_cuda(value: Any) -> bool:
 
 
 def number_of(value: Any) -> int:
-    """Return the number of the GPU that a text, a device, a number or None means."""
-    if isinstance(value, int):
-        return value if value >= 0 else _current
-    index = torch.device(value).index if value is not None else None
-    return _current if index is None else index
+    """Return the number of the GPU that a text, a device, a number or None means.
+
+    :raises RuntimeError: if there is no such GPU.
+    """
+    index = value if isinstance(value, int) or value is None else torch.device(value).index
+    if index is None or index < 0:
+        return _current
+    count = torch.cuda.device_count()
+    if index >= count:
+        raise RuntimeError(f"CUDA error: invalid device ordinal {index}: there are {count}, see --devices")
+    return int(index)
 
 
 def mark(value: Any, number: int) -> Any:
@@ -137,6 +143,28 @@ def _cpu(func: Any, tensor: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
     return _send(tensor, None)
 
 
+def _type(func: Any, tensor: torch.Tensor, dtype: Any = None, *args: Any, **kwargs: Any) -> Any:
+    """``Tensor.type``, with the names of CUDA's legacy types: ``torch.cuda.FloatTensor``."""
+    if dtype is None:
+        name = str(func(tensor))
+        return name if _number_of_mark(tensor) is None else name.replace("torch.", "torch.cuda.", 1)
+    if not (isinstance(dtype, str) and dtype.startswith("torch.cuda.")):
+        return mark_as(tensor, func(tensor, dtype, *args, **kwargs))
+    return _send(func(tensor, dtype.replace("cuda.", "", 1), *args, **kwargs), number_of(None))
+
+
+def _packed(func: Any, tensor: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+    """Pack a padded sequence: its batch sizes stay on the CPU."""
+    data, batch_sizes = func(tensor, *args, **kwargs)
+    return mark_as(tensor, data), batch_sizes
+
+
+def _repr(func: Any, tensor: torch.Tensor, **kwargs: Any) -> str:
+    """Name the device in a printed tensor, which asks for it while no mode is on."""
+    with _CudaOnCpu():
+        return torch._tensor_str._str(tensor, **kwargs)
+
+
 def _getter(func: Any, tensor: torch.Tensor, *args: Any) -> Any:
     """``x.device`` and ``x.is_cuda``."""
     number = _number_of_mark(tensor)
@@ -183,6 +211,9 @@ _SPECIAL: dict[str, Callable[..., Any]] = {
     "get_device": _get_device,
     "dropout": _dropout,
     "pin_memory": _as_it_is,
+    "_pack_padded_sequence": _packed,
+    "__repr__": _repr,
+    "type": _type,
 }
 
 

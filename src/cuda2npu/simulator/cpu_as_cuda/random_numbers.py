@@ -42,10 +42,17 @@ def install() -> None:
     cuda: Any = torch.cuda
     generator = torch.default_generator
     cuda.default_generators = (generator,) * cuda.device_count()
-    cuda.manual_seed = cuda.manual_seed_all = lambda seed: generator.manual_seed(int(seed)) and None
-    cuda.seed = cuda.seed_all = lambda: generator.seed() and None
-    cuda.initial_seed = generator.initial_seed
-    cuda.get_rng_state = lambda device="cuda": generator.get_state()
-    cuda.set_rng_state = lambda state, device="cuda": generator.set_state(state) and None
-    cuda.get_rng_state_all = lambda: [generator.get_state()]
-    cuda.set_rng_state_all = lambda states: generator.set_state(states[0]) and None
+    seeded = {
+        "manual_seed": lambda seed: generator.manual_seed(int(seed)) and None,
+        "manual_seed_all": lambda seed: generator.manual_seed(int(seed)) and None,
+        "seed": lambda: generator.seed() and None,
+        "seed_all": lambda: generator.seed() and None,
+        "initial_seed": lambda: generator.initial_seed(),
+        "get_rng_state": lambda device="cuda": generator.get_state(),
+        "set_rng_state": lambda state, device="cuda": generator.set_state(state) and None,
+        "get_rng_state_all": lambda: [generator.get_state()],
+        "set_rng_state_all": lambda states: generator.set_state(states[0]) and None,
+    }
+    for name, function in seeded.items():  # programs call torch.cuda.random.manual_seed, too
+        setattr(cuda, name, function)
+        setattr(cuda.random, name, function)
