@@ -63,6 +63,13 @@ def string_value(node: cst.CSTNode | None) -> str | None:
     return None
 
 
+def takes_text_apart(node: cst.CSTNode | None) -> bool:
+    """Whether ``node`` calls a method that takes a text apart, of which the first part is the word."""
+    if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute):
+        return False
+    return node.func.attr.value in ("partition", "rpartition", "split", "rsplit")
+
+
 def argument(call: cst.Call, position: int | None, keyword: str | None) -> cst.Arg | None:
     """Return the argument of ``call`` at ``position`` (from 0) or with ``keyword``, if it can be told.
 

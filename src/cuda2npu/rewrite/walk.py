@@ -11,7 +11,7 @@ from collections.abc import Iterable
 import libcst as cst
 
 from cuda2npu.rewrite.scopes import Binding, Scope, Use, find_scope
-from cuda2npu.rewrite.tree import children, dotted, parameters
+from cuda2npu.rewrite.tree import children, dotted, parameters, takes_text_apart
 
 
 class Walk:
@@ -95,6 +95,8 @@ class Walk:
         elif isinstance(target, (cst.Tuple, cst.List)):
             self.parents[target] = parent
             values: list[cst.CSTNode | None] = [None] * len(target.elements)
+            if values and takes_text_apart(value):
+                values[0] = value  # kind, _, number = device.partition(":")
             if isinstance(value, (cst.Tuple, cst.List)) and len(value.elements) == len(target.elements):
                 values = [v.value if isinstance(v, cst.Element) else None for v in value.elements]
             for element, part in zip(target.elements, values):

@@ -14,7 +14,7 @@ from cuda2npu.rewrite.flow.topics import Topic
 from cuda2npu.rewrite.flow.uses import Use
 from cuda2npu.rewrite.kinds import Kind, Kinds
 from cuda2npu.rewrite.names import Names
-from cuda2npu.rewrite.tree import string_value
+from cuda2npu.rewrite.tree import string_value, takes_text_apart
 
 ParameterOf = Callable[[str, int], Optional[str]]
 _LITERALS = (cst.SimpleString, cst.ConcatenatedString, cst.FormattedString)
@@ -148,6 +148,9 @@ class Flow:
         return max(self.into(parent.target), self.use_of(parent))
 
     def _in_Assign(self, node: cst.CSTNode, parent: cst.Assign) -> Use:
+        target = parent.targets[0].target
+        if isinstance(target, (cst.Tuple, cst.List)) and takes_text_apart(node) and target.elements:
+            return self.into(target.elements[0].value)
         return max(self._chosen_by_cuda(node), *(self.into(target.target) for target in parent.targets))
 
     def _in_AnnAssign(self, node: cst.CSTNode, parent: cst.AnnAssign | cst.AugAssign) -> Use:
