@@ -166,7 +166,7 @@ def test_a_script_that_serves_both_devices_is_left_as_it_is(text):
     [
         'DEVICE=cuda:0\npython a.py --device "$DEVICE"\n',
         "DEVICE=${DEVICE:-cuda}\npython a.py --device=${DEVICE}\n",
-        "export TRAIN_DEVICE='cuda'; python a.py $TRAIN_DEVICE\n",
+        "export TRAIN_DEVICE='cuda'; python a.py --device $TRAIN_DEVICE\n",
         "DEVICE=cuda python a.py\n",
         'A=(--device cuda)\nB="\n  --x \\\n  --device cuda\n"\ntorchrun a.py ${A[@]} $B\n',
         "$PYTHON a --device cuda; ./a.py --device cuda; python -m a --device cuda\n",

@@ -27,7 +27,9 @@ def index(entries: Iterable[Entry], rules: Sequence[str] = ()) -> ProjectIndex:
 
     :param rules: the user's files of rules.
     """
+    entries = list(entries)
     family = load_catalog(tuple(rules)).torch_family
+    data = {entry.source: entry for entry in entries if entry.kind is Kind.DATA and entry.status is None}
     python = {entry.source: entry for entry in entries if entry.kind is Kind.PYTHON or is_excluded(entry)}
     fixed = frozenset(entry.relative_path for entry in python.values() if is_excluded(entry))
     notebooks = [entry for entry in python.values() if is_notebook(entry.path)]  # nobody imports them
@@ -35,7 +37,21 @@ def index(entries: Iterable[Entry], rules: Sequence[str] = ()) -> ProjectIndex:
     found = build_index(((entry.relative_path, _reader(entry)) for entry in modules), fixed, family)
     packages = family | {"torch"}
     uses_torch = found.uses_torch or any(notebook_uses(_reader(entry)(), packages) for entry in notebooks)
-    return replace(found, uses_torch=uses_torch)
+    held = found.held.union(*(_held(entry, rules, uses_torch) for entry in data.values()))
+    return replace(found, uses_torch=uses_torch, held=held)
+
+
+def _held(entry: Entry, rules: Sequence[str], uses_torch: bool) -> frozenset[str]:
+    """Return the names whose values stay in a file that isn't Python, excluded as it may be."""
+    if not others.may_concern(entry.relative_path):
+        return frozenset()
+    data = _reader(entry)()
+    if len(data) > MAX_SIZE:
+        return frozenset()
+    try:
+        return others.held(data, entry.relative_path, Settings(rules=tuple(rules)), uses_torch)
+    except Exception:  # converting the file will say so
+        return frozenset()
 
 
 def _reader(entry: Entry) -> Callable[[], bytes]:
@@ -68,7 +84,7 @@ def convert(
             if entry.kind is Kind.PYTHON:
                 result = next(converted)
             else:
-                result = _other(entry, settings, project.uses_torch) or FileResult(
+                result = _other(entry, settings, project) or FileResult(
                     entry.path, entry.status or Status.UNCHANGED, error=entry.reason or None
                 )
             result = _written(entry, result, settings, write)
@@ -80,7 +96,7 @@ def _says_something(result: FileResult) -> bool:
     return result.status is not Status.UNCHANGED or bool(result.changes or result.findings or result.kept)
 
 
-def _other(entry: Entry, settings: Settings, uses_torch: bool) -> FileResult | None:
+def _other(entry: Entry, settings: Settings, project: ProjectIndex) -> FileResult | None:
     """Convert a file that isn't Python; None if there is nothing to say about it."""
     if entry.kind is not Kind.DATA or entry.status is not None or not others.may_concern(entry.path):
         return None
@@ -92,7 +108,7 @@ def _other(entry: Entry, settings: Settings, uses_torch: bool) -> FileResult | N
     except OSError:
         return None  # that it can't be read is said when it is copied
     try:
-        result = others.convert(data, entry.relative_path, settings, uses_torch)
+        result = others.convert(data, entry.relative_path, settings, project.uses_torch, project.held)
     except Exception as error:  # a fault of ours in one file must not take the others with it
         reason = say("internal", settings.lang, reason=f"{type(error).__name__}: {error}")
         return FileResult(entry.path, Status.FAILED, error=reason)

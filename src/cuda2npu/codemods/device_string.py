@@ -8,6 +8,8 @@ import libcst as cst
 
 from cuda2npu.codemods.base import Codemod
 from cuda2npu.rewrite.flow import Flow, Use
+from cuda2npu.rewrite.flow.cells import Cell
+from cuda2npu.rewrite.flow.origins import compared_with, is_from
 from cuda2npu.rewrite.spans import Span
 from cuda2npu.rewrite.tree import argument, dotted, start_of_text, string_value, written
 
@@ -139,6 +141,7 @@ class DeviceString(Codemod):
             return
         ours = self.unit.uses_torch or (flow is self.unit.backends and not self.unit.uses_foreign)
         sure = (use is Use.PROVEN or (use is Use.NAMED and ours)) and self.other_side_in_sight(node, flow)
+        sure = sure and not self.is_held(node, flow)
         code = BACKEND if flow is self.unit.backends else self.code_for(node)
         if span is None:
             self.unit.report(PIECES, node)
@@ -148,6 +151,37 @@ class DeviceString(Codemod):
             return
         # A comparison asks about a device that something else has made.
         self.unit.replace(code, span, after, at=node, npu=code != COMPARED, unsafe=not sure)
+
+    def is_held(self, node: cst.BaseExpression, flow: Flow) -> bool:
+        """Whether a literal has to wait for what another file holds back.
+
+        In a file that doesn't work with torch nothing but the name says that ``args.device`` is torch's.
+        """
+        if is_from(flow, node, self.unit.index.held):
+            return True
+        if any(self.is_typed(other) for other in compared_with(flow, node)):
+            return True
+        return not self.unit.uses_torch and flow is self.unit.devices and self.is_known_by_name(node)
+
+    def is_typed(self, node: cst.CSTNode) -> bool:
+        """Whether a value is nothing but a word of the command line, which goes on being the old one."""
+        cells = self.unit.devices.cells
+        cell = cells.of(node) if isinstance(node, cst.Name) else None
+        values = list(cells.values(cell)) if cell is not None else [node]
+        words = (value.value for value in values if isinstance(value, cst.Subscript))
+        typed = [word for word in words if "sys.argv" in self.names.qualified(word)]
+        return len(typed) == len(values) > 0
+
+    def is_known_by_name(self, node: cst.BaseExpression) -> bool:
+        """Whether a literal is compared with ``x.device``, which is called so and isn't given to torch."""
+        flow = self.unit.devices
+        others = list(compared_with(flow, node))
+        owned = [other for other in others if isinstance(other, cst.Attribute)]
+        return any(
+            other.attr.value in flow.topic.attributes
+            and flow.of_cell(Cell("member", other.attr.value)) is not Use.PROVEN
+            for other in owned
+        )
 
     def other_side_in_sight(self, node: cst.BaseExpression, flow: Flow) -> bool:
         """Whether the values that ``node`` is compared with are converted where it is: both or neither."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 
 import libcst as cst
 
+from cuda2npu.rewrite.held import read_in_python
 from cuda2npu.rewrite.members import Member, class_members
 from cuda2npu.rewrite.names import Names
 from cuda2npu.rewrite.shared_names import SharedNames
@@ -54,6 +55,8 @@ class ProjectIndex:
     :param cuda_by_default: whether some file makes a CUDA type the default type of tensors.
     :param torch_files: files that work with torch: they import it, directly or through other files of
         the project, or they are imported by a file that does.
+    :param held: names of keys, options and variables whose values stay in some file: what is compared with
+        them must not move as safe.
     :param uses_torch: whether any file imports torch or a package that is built on it.
     """
 
@@ -67,6 +70,7 @@ class ProjectIndex:
     torch_files: frozenset[str] = frozenset()
     uses_torch: bool = False
     chooses_backend: bool = False
+    held: frozenset[str] = frozenset()
 
     def is_own(self, importer: str, module: str) -> bool:
         """Whether ``module``, as named in the file ``importer``, belongs to the project."""
@@ -133,6 +137,8 @@ def build_index(
     shared = SharedNames()
     by_default = uses_torch = chooses_backend = knows_hccl = False
     signatures: dict[str, dict[str, tuple[str, ...]]] = {}
+    taken: dict[str, frozenset[str]] = {}  # options and variables for a device, in files with CUDA words
+    staying = set(fixed)
     starred: set[str] = set()
     for path, read in readers.items():
         try:
@@ -142,6 +148,9 @@ def build_index(
         if b"cuda" in data and _DEFINES.search(data):
             stays = path in fixed or b"cuda2npu: skip-file" in data
             members += (replace(member, fixed=stays) for member in _members(data))
+        if b"cuda" in data:
+            taken[path] = frozenset(read_in_python(data))
+            staying.update([path] if b"cuda2npu: skip-file" in data else ())
         if _TAKES_DEVICE.search(data):
             signatures[path] = _signatures(data)
         for match in _STAR.finditer(data):
@@ -166,6 +175,7 @@ def build_index(
     for path in starred:
         _collect_exports(path, readers, files, exports)
     torch_files = _torch_files(torch_users, imports)
+    others = (names for path, names in taken.items() if path in staying or path not in torch_files)
     return ProjectIndex(
         files,
         tuple(members),
@@ -177,6 +187,7 @@ def build_index(
         torch_files,
         uses_torch,
         chooses_backend and not knows_hccl,
+        frozenset().union(*others),
     )
 
 

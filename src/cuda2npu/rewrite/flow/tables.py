@@ -43,7 +43,7 @@ class Tables:
         try:
             if any(self._dispatches_devices(literal) for literal in self._literals(table)):
                 return Use.PROVEN
-            keys = (self._part(key, position) for key in self._looked_up_with(table))
+            keys = (self._part(key, position) for key in self.looked_up_with(table))
             return max((self.flow.source(key) for key in keys if key is not None), default=Use.UNKNOWN)
         finally:
             self._active.discard(table)
@@ -81,7 +81,8 @@ class Tables:
             return key.elements[position].value
         return None
 
-    def _looked_up_with(self, table: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    def looked_up_with(self, table: cst.CSTNode) -> Iterator[cst.CSTNode]:
+        """Yield the keys with which a dict, or what holds one, is looked up."""
         places: list[cst.CSTNode] = [table]
         parent = self.names.parents[table]
         cell = None

@@ -20,6 +20,7 @@ from cuda2npu.rewrite.formats import dockerfile, requirements
 from cuda2npu.rewrite.formats.comments import Comments
 from cuda2npu.rewrite.formats.text_file import TextFile, without_comments
 from cuda2npu.rewrite.formats.variables import Place, rename_variables
+from cuda2npu.rewrite.held import plain
 
 DEVICE = "NPU610"
 BACKEND = "NPU611"
@@ -229,7 +230,8 @@ class _Decisions:
             ):
                 self.file.report(LEFT, start, end)
             else:
-                unsafe = is_device and not self.uses_torch
+                names = [plain(use.keys[-1]) for use in uses if use.keys]
+                unsafe = is_device and (not self.uses_torch or self.file.waits(*names))
                 self.file.replace(first.code, start, uses[0].text, first.after, unsafe=unsafe)
 
     def names_more(self, value: Value) -> bool:

@@ -11,6 +11,7 @@ from cuda2npu.rewrite.formats import shell, shell_text, shell_variables
 from cuda2npu.rewrite.formats.comments import LINES, Comments
 from cuda2npu.rewrite.formats.text_file import TextFile, blank
 from cuda2npu.rewrite.formats.variables import Place
+from cuda2npu.rewrite.held import plain
 
 _NAME = re.compile(
     r"(?:.*/)?(?:(?:Docker|Container)file(?![^/]*\.(?:md|rst|txt|html)$)[^/]*|[^/]*\.(?:docker|container)file)",
@@ -83,7 +84,9 @@ def _look_at_lists(file: TextFile, text: str, instructions: Sequence[_Instructio
             backend, word = match["backend"] is not None, match["word"]
             if backend == (word == "nccl"):
                 code = shell.BACKEND if backend else shell.DEVICE
-                file.replace(code, match.start("word"), word, "hccl" if backend else "npu")
+                name = plain(re.split(r"[=\"]", match[0].strip('"'))[0])
+                after = "hccl" if backend else "npu"
+                file.replace(code, match.start("word"), word, after, unsafe=file.waits(name))
 
 
 def _devices(text: str, places: Iterable[Place]) -> Iterator[tuple[str, int]]:

@@ -16,6 +16,7 @@ from cuda2npu.rewrite.formats.mention import MAX_SIZE, may_mention_cuda, mention
 from cuda2npu.rewrite.formats.text_file import TextFile
 from cuda2npu.rewrite.formats.toml_file import Toml
 from cuda2npu.rewrite.formats.yaml_file import Yaml
+from cuda2npu.rewrite.held import VARIABLE, keys_left
 from cuda2npu.settings import Settings
 
 _CONFIGURATIONS: Mapping[str, Format] = {
@@ -44,12 +45,31 @@ def may_concern(path: str) -> bool:
     return known or shell.is_named_so(path) or may_mention_cuda(path)
 
 
-def convert(data: bytes, path: str, settings: Settings, uses_torch: bool = True) -> FileResult | None:
+def held(data: bytes, path: str, settings: Settings, uses_torch: bool) -> frozenset[str]:
+    """Return the names whose values stay in a file: see :mod:`cuda2npu.rewrite.held`."""
+    found: set[str] = set()
+    if b"DEVICE" in data and VARIABLE.search(text := data.decode("utf-8", "replace")):
+        found |= shell.used_otherwise(text)
+    is_configuration = _configuration(path) is not None or _TEMPLATE.fullmatch(path) is not None
+    if is_configuration and (b"cuda" in data or b"nccl" in data):
+        result = convert(data, path, settings, uses_torch)
+        found.update(keys_left(result) if result is not None else ())
+    return frozenset(found)
+
+
+def convert(
+    data: bytes,
+    path: str,
+    settings: Settings,
+    uses_torch: bool = True,
+    held: frozenset[str] = frozenset(),
+) -> FileResult | None:
     """Convert the bytes of a file that isn't Python; None if there is nothing to say about it.
 
     :param data: the first :data:`MAX_SIZE` bytes, and one more where there are more.
     :param path: path relative to the tree that is converted, with forward slashes.
     :param uses_torch: whether the Python code beside it works with torch.
+    :param held: names whose values stay elsewhere in the project, so that here they only may be offered.
     """
     if native.is_native(path):
         return native.convert(data, path, settings)
@@ -59,13 +79,14 @@ def convert(data: bytes, path: str, settings: Settings, uses_torch: bool = True)
         return mention(data[:MAX_SIZE], path, settings, reason=say("first_megabyte", settings.lang))
     look_at = _look_at(path)
     if look_at is None and shell.is_shell(path, data) and not _TEMPLATE.fullmatch(path):
-        return shell.convert(data, path, settings)
+        return shell.convert(data, path, settings, uses_torch, held)
     kind = _configuration(path)
     if look_at is None and (kind is None or not configuration.is_concerned(data)):
         return mention(data, path, settings)
     file = TextFile.read(data, path, settings)
     if file is None:
         return mention(data, path, settings, reason=say("not_utf_8", settings.lang))
+    file.uses_torch, file.held = uses_torch, held
     if kind is not None:
         file.has_comments(kind.comments)
     if file.is_skipped:

@@ -14,6 +14,7 @@ from cuda2npu.rewrite.formats.mention import mention
 from cuda2npu.rewrite.formats.shell_text import ShellText
 from cuda2npu.rewrite.formats.text_file import TextFile, blank
 from cuda2npu.rewrite.formats.variables import Place, rename_variables
+from cuda2npu.rewrite.held import plain
 from cuda2npu.settings import Settings
 
 # Where all that is converted is written as in bash. Scripts of other shells are only looked through.
@@ -67,6 +68,18 @@ _ANY_READ = re.compile(r"\$\{?(\w+)")
 _SETS = re.compile(r"[ \t]*(?:[?:]|::)?=(?!=)|[ \t]+cuda\b")
 _HANDS_ON = re.compile(r"(?:^|[\s\"'=(])\$?\$[{(]?\Z")
 _HANDED_ON = re.compile(r"(?::?[-=][\w:]*)?[)}]?(?=[\s\"';)&|\\]|$)")
+# What it is handed to: an option or a variable for a device, or a command that shows it.
+_FOR_DEVICE = re.compile(
+    r"(?:(?<!-D)\bdevice|_device|-device)[\w-]*(?:=|[ \t]+|:[ \t]*)[\"']?\$?\$[{(]?\Z|\b(?:echo|printf)\b",
+    re.I,
+)
+# DEVICE=cuda make, DEVICE=cuda . other.sh: other programs that read it.
+_NATIVE = r"\./(?!\S+\.(?:py|sh)\b)\S+"
+_OTHER_PROGRAM = re.compile(
+    r"=[\"']?[\w:]*[\"']?[ \t]+(?:[A-Z_]+=\S*[ \t]+)*"
+    rf"(?:make|cmake|ninja|docker|podman|source|\.|{_NATIVE})(?=\s|$)"
+)
+_RUNS_OTHERS = re.compile(rf"^[ \t]*(?:make|cmake|ninja|docker[ -]compose|{_NATIVE})(?=\s|$)", re.M)
 _COMPARES = re.compile(r"\[|\btest\b|\bcase\b|\bif\w*\b")
 _NEAR = 120  # characters around a word that are looked at
 _CONTAINER = re.compile(r"(?:^|[\s(`])(?:nvidia-)?(?:docker|podman)[ \t]")
@@ -89,13 +102,20 @@ def is_named_so(path: str) -> bool:
     return path.lower().endswith(_SUFFIXES)
 
 
-def convert(data: bytes, path: str, settings: Settings) -> FileResult | None:
+def convert(
+    data: bytes,
+    path: str,
+    settings: Settings,
+    uses_torch: bool = True,
+    held: frozenset[str] = frozenset(),
+) -> FileResult | None:
     """Rename the variables and option values in a shell script; None if there is nothing to say."""
     file = TextFile.read(data, path, settings)
     if file is None:
         return mention(data, path, settings)
     if file.is_skipped:
         return file.skipped()
+    file.uses_torch, file.held = uses_torch, held
     look_at(file, [(0, len(file.text))], file.text)
     return file.result()
 
@@ -134,6 +154,37 @@ def _views(text: str, spans: Iterable[tuple[int, int]], uncommented: str) -> She
     return ShellText(*map("".join, views))
 
 
+def _name_of(option: str) -> str:
+    """Return the name of the option, or of the setting, that a text such as ``--device=cuda`` gives."""
+    return plain(re.split(r"[= \t]", option.lstrip("+"))[0]).rpartition(".")[2]
+
+
+def used_otherwise(text: str) -> set[str]:
+    """Return the variables for a device that a text compares or makes names of, or gives to other programs.
+
+    Where they are only set, handed on as an option for a device, or shown, the new word does the same.
+    """
+    found = set()
+    for match in _DEVICE_NAME.finditer(text):
+        before = text[max(0, match.start() - _NEAR) : match.start()].rpartition("\n")[2]
+        after = text[match.end() : match.end() + _NEAR].partition("\n")[0]
+        if before.lstrip().startswith(("#", "//")):
+            continue
+        is_set = _SETS.match(after) is not None and not before.endswith(("$", "${", "$("))
+        if is_set:
+            is_fine = _OTHER_PROGRAM.search(after) is None
+        elif before.endswith(("export ", "ARG ")):
+            is_fine = _RUNS_OTHERS.search(text, match.end()) is None or before.endswith("ARG ")
+        else:
+            is_read = _HANDS_ON.search(before) and _HANDED_ON.match(after)
+            is_fine = (
+                bool(is_read) and not _COMPARES.search(before) and _FOR_DEVICE.search(before) is not None
+            )
+        if not is_fine:
+            found.add(match[0])
+    return found
+
+
 class _Commands:
     def __init__(self, file: TextFile, text: ShellText, begins: Collection[int]) -> None:
         self.file = file
@@ -165,9 +216,9 @@ class _Commands:
             if backend != (word == "nccl"):
                 continue
             if (backend and not is_plain) or self.is_for_python(match.start()):
-                self.file.replace(
-                    BACKEND if backend else DEVICE, match.start("word"), word, "hccl" if backend else "npu"
-                )
+                code, after = (BACKEND, "hccl") if backend else (DEVICE, "npu")
+                unsafe = self.file.waits(_name_of(match[0]))
+                self.file.replace(code, match.start("word"), word, after, unsafe=unsafe)
 
     def is_for_python(self, at: int) -> bool:
         """Whether a word stands in a command that starts Python code, or in a variable that one gets."""
@@ -219,21 +270,12 @@ class _Commands:
         found = ((match["name"], match.start("word")) for match in _DEVICE.finditer(self.text.code))
         for name, at in chain(found, more):
             if name not in self.compared:
-                self.file.replace(DEVICE, at, "cuda", "npu")
+                self.file.replace(DEVICE, at, "cuda", "npu", unsafe=self.file.waits(name))
 
     @cached_property
     def compared(self) -> Collection[str]:
         """Variables for a device that the file compares or makes names of, and not only hands on."""
-        text = self.text.uncommented
-        found = set()
-        for match in _DEVICE_NAME.finditer(text):
-            before = text[max(0, match.start() - _NEAR) : match.start()].rpartition("\n")[2]
-            after = text[match.end() : match.end() + _NEAR].partition("\n")[0]
-            is_set = _SETS.match(after) is not None and not before.endswith(("$", "${", "$("))
-            is_read = _HANDS_ON.search(before) and _HANDED_ON.match(after) and not _COMPARES.search(before)
-            if not (is_set or is_read or before.endswith(("export ", "ARG "))):
-                found.add(match[0])
-        return found
+        return used_otherwise(self.text.uncommented)
 
     def look_at_programs(self) -> None:
         """Programs of NVIDIA's: one that only shows the cards has a counterpart, the rest is reported."""

@@ -45,6 +45,8 @@ class TextFile:
     serves_npu: bool = False
     kept: list[Kept] = field(default_factory=list)
     records: Sequence[tuple[int, int]] = ()
+    uses_torch: bool = True
+    held: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         self.has_comments(Comments())
@@ -66,6 +68,13 @@ class TextFile:
     def has_comments(self, comments: Comments) -> None:
         """Say where the text can have comments, before rules report anything."""
         self._switches: Switches = switches(self.text, comments)
+
+    def waits(self, *names: str) -> bool:
+        """Whether a device or a backend under these names may only be offered.
+
+        It may where no Python code beside it works with torch, and where another file holds a name back.
+        """
+        return not self.uses_torch or any(name in self.held for name in names)
 
     # What rules report to
 
