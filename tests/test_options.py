@@ -8,7 +8,7 @@ import pytest
 
 from cuda2npu.rewrite.engine import convert
 from cuda2npu.rewrite.index import build_index
-from cuda2npu.settings import Settings
+from cuda2npu.settings import Settings, Target
 
 SETUP = """
 import torch
@@ -110,3 +110,62 @@ def test_a_backend_of_another_kind_stays(option, other):
 def test_a_file_that_is_left_alone_goes_on_getting_the_old_word():
     main = MAIN.format('"--backend", default=""')
     assert converted(main, fixed=True) == main
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        "required=True",
+        'default="cpu"',
+        "default=None",
+        'default="cuda", type=str.lower',
+        'default="cuda", type=lambda s: s.strip()',
+        'default="cuda", type=strip',
+        'default="cpu", type=str.strip, help="where it runs"',
+    ],
+)
+@pytest.mark.parametrize(
+    "use",
+    [
+        'print(device == "cuda")',
+        "torch.ones(1).to(device)",
+        "launch.pick(device)",
+        "launch.pick(name=device)",
+    ],
+)
+def test_every_option_for_a_device_takes_the_old_word(option, use):
+    other = """
+import torch
+def pick(name):
+    if name not in ("cpu", "cuda"):
+        raise SystemExit("unknown device " + name)
+    return torch.device(name)
+"""
+    main = (
+        f"import argparse\nimport torch\nimport launch\ndef strip(s): return s.strip()\n"
+        f'parser = argparse.ArgumentParser()\nparser.add_argument("--device", {option})\n'
+        f"device = parser.parse_args().device\n{use}\n"
+    )
+    after = converted(main, other)
+    head = after[after.index("def strip") : after.index("device = parser")]
+    names: dict[str, argparse.ArgumentParser] = {}
+    exec("import argparse\n" + head, names)
+    assert names["parser"].parse_args(["--device", "cuda:1"]).device == "npu:1"
+    assert names["parser"].parse_args(["--device", "cpu"]).device == "cpu"
+
+
+@pytest.mark.parametrize(
+    "option",
+    ["type=int", 'action="append"', 'choices=["tpu", "cpu"]', 'default="npu"', "nargs=2"],
+)
+def test_an_option_for_another_kind_of_device_stays(option):
+    main = MAIN.replace(".backend", ".device").format(f'"--device", {option}')
+    assert converted(main, "import torch\n") == main
+
+
+def test_a_torch_that_loads_no_backends_is_made_to_where_the_option_is():
+    main = 'import argparse\nimport torch\np = argparse.ArgumentParser()\np.add_argument("--device")\n'
+    index = build_index([("a.py", main.encode)])
+    settings = Settings(Target("2.1", "ascend910b"))
+    assert b"import torch_npu" in convert(main.encode(), "a.py", settings, index).data
+    assert b"import torch_npu" not in convert(main.encode(), "a.py", Settings(), index).data

@@ -12,12 +12,17 @@ from cuda2npu.rewrite.flow import Flow, Use
 from cuda2npu.rewrite.flow.cells import Cell, option_name
 from cuda2npu.rewrite.insertion import place_after, space_before_argument
 from cuda2npu.rewrite.spans import Span
-from cuda2npu.rewrite.tree import argument, string_value
+from cuda2npu.rewrite.tree import argument, dotted, string_value
 
 RULE = "NPU011"
 EXEC = "NPU019"
 # Rules that convert an option's default or choices -> the words that they replace.
 WORDS = {"NPU003": ("cuda", "npu"), "NPU301": ("nccl", "hccl")}
+_DEVICE = re.compile(r"(?:torch_)?device(?:_type)?")
+_NUMBERS = ("int", "float", "bool")
+# Methods of str that are given to type= and after which the word is still the old one.
+_TEXT = ("str.lower", "str.strip", "str.casefold")
+LOADS_ITSELF = (2, 5)  # the first torch that imports the backends that are installed: release notes of 2.5
 _WORD = re.compile(r"[a-z]+")
 _BACKENDS = ("gloo", "mpi", "ucc")  # of torch.distributed, beside nccl
 
@@ -75,6 +80,10 @@ class DeviceOption(Codemod):
             return None
         changes = any(change.applied for change in self.unit.changes)
         cell = Cell("member", name)
+        if name in self.unit.index.held:
+            return None
+        if self.is_torchs_device(name, call):
+            return WORDS["NPU003"]
         for flow, rule in ((self.unit.devices, "NPU003"), (self.unit.backends, "NPU301")):
             use = flow.of_cell(cell)
             if use is Use.PROVEN and changes:
@@ -82,6 +91,19 @@ class DeviceOption(Codemod):
             if use is Use.NAMED and self.is_called_so(name, flow) and self.takes(call, rule):
                 return WORDS[rule]
         return None
+
+    def is_torchs_device(self, name: str, call: cst.Call) -> bool:
+        """Whether an option is called ``--device`` and nothing says that its device isn't torch's.
+
+        Whoever takes the value, here or in another file, knows the new word from now on.
+        """
+        if _DEVICE.fullmatch(name) is None or not self.unit.uses_torch:
+            return False
+        if any(argument(call, None, part) is not None for part in ("choices", "nargs", "action")):
+            return False  # the old word among the choices would have been converted
+        default = argument(call, None, "default")
+        text = string_value(default.value) if default is not None else None
+        return default is None or text is None or "npu" not in text
 
     def is_called_so(self, name: str, flow: Flow) -> bool:
         """Whether an option's name, or that of the parameter that it is given to, tells what it is."""
@@ -130,6 +152,30 @@ class DeviceOption(Codemod):
         elif "torch.device" in self.names.qualified(given.value):
             make = self.spans.text(given.value)
             self.write(call, self.spans[given.value], f"lambda name: {make}({convert})")
+        elif dotted(given.value) in _TEXT:
+            make = self.spans.text(given.value)
+            after = convert.replace("name.", f"{make}(name).", 1)
+            self.write(call, self.spans[given.value], f"lambda name: {after}")
+        elif new in self.spans.text(given.value) or self.holds_back(given.value):
+            return  # done before, or it still compares with the old word
+        elif isinstance(given.value, (cst.Lambda, cst.Call)):
+            self.write(
+                call, self.spans[given.value], f"lambda name: ({self.spans.text(given.value)})({convert})"
+            )
+        elif dotted(given.value) not in (None, *_NUMBERS):
+            self.write(
+                call, self.spans[given.value], f"lambda name: {self.spans.text(given.value)}({convert})"
+            )
+
+    def holds_back(self, convert: cst.BaseExpression) -> bool:
+        """Whether a function of this file, which is given to ``type=``, has changes that are only offered."""
+        bindings = self.names.lookup(convert) if isinstance(convert, cst.Name) else ()
+        bodies = [self.spans[b.node] for b in bindings if isinstance(b.node, (cst.FunctionDef, cst.ClassDef))]
+        bodies.append(self.spans[convert])
+        offered = (change.start for change in self.unit.changes if not change.applied)
+        return any(body.start <= start < body.end for start in offered for body in bodies)
 
     def write(self, call: cst.Call, span: Span, after: str) -> None:
-        self.unit.replace(RULE, span, after, at=call, npu=False, site=False)
+        # Before it loads by itself nobody else may know the new word.
+        npu = self.unit.version < LOADS_ITSELF
+        self.unit.replace(RULE, span, after, at=call, npu=npu, site=False)

@@ -36,12 +36,16 @@ HIDDEN_WORDS = (
 )
 # An option for a backend, which may reach a comparison with "nccl" in another file.
 _BACKEND_OPTION = rb"""["']--[\w-]*backend["']"""
+# An option for a device, which may reach a device or a comparison anywhere.
+_DEVICE_OPTION = rb"""\badd_argument\([^()]*?["']--(?:torch[-_])?device["']"""
 _FORK = rb"""["']fork["']"""
 # Calls that may be given a bare number for a device.
 _PLACES = re.compile(rb"\b(?:to|device)\(|\bdevice=")
 
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-_TEST = re.compile(b"|".join((b"(?i:cuda|cudnn|nccl|nvtx|nvidia)", *HIDDEN_WORDS, _FORK, _BACKEND_OPTION)))
+_TEST = re.compile(
+    b"|".join((b"(?i:cuda|cudnn|nccl|nvtx|nvidia)", *HIDDEN_WORDS, _FORK, _BACKEND_OPTION, _DEVICE_OPTION))
+)
 
 
 def cuda_words(text: str) -> Iterator[int]:
