@@ -135,3 +135,33 @@ def test_the_kind_that_is_cut_out_of_a_device_moves_with_it(convert):
     assert after["c.yaml"] == "device: npu:0\n"
     assert "VALID = {'cpu', 'npu'}" in after["t.py"]
     assert "kind == 'npu'" in after["t.py"]
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        'xp = importlib.import_module("cupy" if torch.cuda.is_available() else "numpy")',
+        'xp = importlib.import_module("numpy" if not torch.cuda.is_available() else "cupy")',
+        'name = "cupy" if torch.cuda.is_available() else "numpy"\nxp = __import__(name)',
+        'xp = __import__({True: "cupy", False: "numpy"}[torch.cuda.is_available()])',
+        'if torch.cuda.is_available():\n    name = "cupy"\nelse:\n    name = "json"\nxp = __import__(name)',
+        "if torch.cuda.is_available():\n    from apex import amp\nelse:\n    amp = None",
+        "if torch.cuda.is_available():\n    import pynvml\n    pynvml.nvmlInit()",
+    ],
+)
+def test_a_condition_that_starts_an_import_of_cudas_is_only_offered(cli, tmp_path, write, code):
+    source = write(tmp_path, {"a.py": f"import importlib\nimport torch\n{code}\n"}) / "a.py"
+    assert "to rewrite: 0, unsafe: 1, for you: 1" in cli("check", source, "--format", "text").err
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "if torch.cuda.is_available():\n    try:\n        import cupy\n    except ImportError: pass",
+        'xp = importlib.import_module("json" if torch.cuda.is_available() else "numpy")',
+        'if torch.cuda.is_available():\n    import cupy\n    x = torch.ones(1, device="cuda")',
+    ],
+)
+def test_a_condition_that_starts_no_import_of_cudas_moves(cli, tmp_path, write, code):
+    source = write(tmp_path, {"a.py": f"import importlib\nimport torch\n{code}\n"}) / "a.py"
+    assert "unsafe: 0" in cli("check", source, "--format", "text").err

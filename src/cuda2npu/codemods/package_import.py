@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 import libcst as cst
 
 from cuda2npu.catalog.rules import Text
 from cuda2npu.codemods.base import Codemod
 from cuda2npu.rewrite.change import Severity
-from cuda2npu.rewrite.tree import dotted, string_value
+from cuda2npu.rewrite.tree import children, dotted, string_value
 from cuda2npu.rewrite.unit import Unit
 
 _FALLBACK = Text("the program goes on without it", "缺少它时程序仍可继续")
@@ -46,14 +47,31 @@ class PackageImport(Codemod):
     def visit_Call(self, node: cst.Call) -> None:
         if not node.args or node.args[0].keyword is not None:
             return
-        name = string_value(node.args[0].value)
-        if name is None or name.partition(".")[0] not in self.roots:
-            return
         functions = self.names.qualified(node.func)
-        if functions & _IMPORTS or (isinstance(node.func, cst.Name) and node.func.value == "__import__"):
-            self.check(node, name)
-        elif functions & _QUESTIONS:
-            self.check(node, name, asked=True)
+        imports = functions & _IMPORTS or (
+            isinstance(node.func, cst.Name) and node.func.value == "__import__"
+        )
+        if not imports and not functions & _QUESTIONS:
+            return
+        for text in self.texts_in(node.args[0].value):
+            name = string_value(text)
+            if name is not None and name.partition(".")[0] in self.roots:
+                at = node if text is node.args[0].value else text
+                self.check(at, name, asked=not imports)
+
+    def texts_in(self, node: cst.CSTNode, depth: int = 0) -> Iterator[cst.BaseExpression]:
+        """Yield the literals that a name of a package is chosen from, here or where it is assigned."""
+        if isinstance(node, cst.BaseString):
+            yield node
+        elif isinstance(node, cst.Name):
+            cell = self.unit.devices.cells.of(node)
+            for value in self.unit.devices.cells.values(cell) if cell is not None and depth < 9 else ():
+                yield from self.texts_in(value, depth + 1)
+        elif isinstance(node, cst.BaseExpression) and not isinstance(node, cst.Call):
+            for child in children(node):
+                yield from self.texts_in(child, depth + 1)
+        elif isinstance(node, (cst.Element, cst.DictElement)):
+            yield from self.texts_in(node.value, depth + 1)
 
     @property
     def roots(self) -> frozenset[str]:
@@ -92,7 +110,7 @@ class PackageImport(Codemod):
                 if self.asks_for_package(ancestor.test):
                     return Severity.INFO, _FALLBACK
                 remark = remark or _CONDITION
-            if isinstance(ancestor, cst.Else):
+            if isinstance(ancestor, (cst.Else, cst.IfExp, cst.DictElement)):
                 remark = remark or _CONDITION
             if isinstance(ancestor, (cst.FunctionDef, cst.Lambda)):
                 remark = remark or _CALLED

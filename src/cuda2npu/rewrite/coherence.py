@@ -13,12 +13,12 @@ from dataclasses import replace
 
 import libcst as cst
 
-from cuda2npu.rewrite.change import Applicability, Severity
+from cuda2npu.rewrite.change import Applicability, Finding, Severity
 from cuda2npu.rewrite.spans import Span
 from cuda2npu.rewrite.tree import children, dotted
 from cuda2npu.rewrite.unit import Unit
 
-NEEDS_PACKAGE = "NPU511"
+PACKAGES = "package_import"
 # Functions whose names say that they are CUDA or Triton kernels: median_filter_cuda, cuda_scan, triton_add.
 _KERNEL = re.compile(r"(?:^|\.)(?:(?!\w*to_cuda)\w+_cuda(?:_\w+)?|cuda_(?!is_)\w+|\w*triton\w*)$", re.I)
 # What only CUDA's compiler is told.
@@ -65,6 +65,9 @@ def _guarded(unit: Unit, node: cst.CSTNode) -> Iterator[tuple[list[cst.CSTNode],
             if child is parent.test:
                 yield [parent.orelse if negated else parent.body], False
             return
+        elif isinstance(parent, cst.Subscript) and isinstance(parent.value, cst.Dict):
+            yield _entries(parent.value, negated), False  # {True: …, False: …}[torch.cuda.is_available()]
+            return
         elif isinstance(parent, cst.If):
             if child is parent.test:
                 yield _branch(unit, parent, negated), False
@@ -75,6 +78,12 @@ def _guarded(unit: Unit, node: cst.CSTNode) -> Iterator[tuple[list[cst.CSTNode],
         elif isinstance(parent, (cst.BaseSmallStatement, cst.BaseCompoundStatement, cst.Lambda)):
             return
         child = parent
+
+
+def _entries(table: cst.Dict, negated: bool) -> list[cst.CSTNode]:
+    """Return what a dict has for the case that a condition holds."""
+    pairs = (element for element in table.elements if isinstance(element, cst.DictElement))
+    return [pair.value for pair in pairs if dotted(pair.key) == str(not negated)]
 
 
 def _behind_flag(unit: Unit, assign: cst.Assign) -> list[cst.CSTNode]:
@@ -114,9 +123,14 @@ def _cannot_follow(unit: Unit, region: list[cst.CSTNode], whole: bool) -> bool:
         return any(finding.severity is Severity.BLOCKER for finding in here)
     if any(change.applied and _within(change.start, spans) for change in unit.changes):
         return False
-    stuck = any(f.severity is Severity.BLOCKER or f.rule == NEEDS_PACKAGE for f in here)
+    stuck = any(finding.severity is Severity.BLOCKER or _is_import(unit, finding) for finding in here)
     texts = (unit.text[span.start : span.end] for span in spans)
     return stuck or any(map(_COMPILER.search, texts)) or any(_calls_kernel(node) for node in region)
+
+
+def _is_import(unit: Unit, finding: Finding) -> bool:
+    """Whether an import is found that fails on an NPU, or needs something there, and no handler for it."""
+    return unit.catalog.rules[finding.rule].codemod == PACKAGES and finding.severity is not Severity.INFO
 
 
 def _within(offset: int, spans: list[Span]) -> bool:
