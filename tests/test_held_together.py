@@ -165,3 +165,36 @@ def test_a_condition_that_starts_an_import_of_cudas_is_only_offered(cli, tmp_pat
 def test_a_condition_that_starts_no_import_of_cudas_moves(cli, tmp_path, write, code):
     source = write(tmp_path, {"a.py": f"import importlib\nimport torch\n{code}\n"}) / "a.py"
     assert "unsafe: 0" in cli("check", source, "--format", "text").err
+
+
+@pytest.mark.parametrize(
+    ("program", "number"),
+    [
+        ('d = "cuda:1"\nprint(int(d[5]))\nx = torch.ones(1, device=d)\n', "int(d[4])"),
+        (
+            'class C:\n    device: str = "cuda:0"\nprint(int(C().device[5]))\n',
+            "int(C().device[4])",
+        ),
+        (
+            'class C:\n    devices = ["cuda:0"]\nprint(int(C().devices[0][len("cuda:"):]))\n',
+            'int(C().devices[0][len("npu:"):])',
+        ),
+        ('print(f"{torch.ones(1).cuda().device}"[:4] == "cuda")\n', '[:3] == "npu"'),
+    ],
+)
+def test_what_is_cut_out_of_a_device_follows_it(convert, program, number):
+    assert number in convert({"a.py": "import torch\n" + program})["a.py"]
+
+
+def test_what_is_cut_out_of_a_device_that_stays_stays(convert):
+    held = HELD["looked up by"]
+    program = 'import torch, yaml\ncfg = yaml.safe_load(open("c.yaml"))\nprint(int(cfg["device"][5:] or 0))\n'
+    program += 'x = torch.ones(1).cuda()\nprint(cfg["device"][:4] == "cuda")\n'
+    after = convert({**held, "a.py": program})["a.py"]
+    assert 'int(cfg["device"][5:] or 0)' in after
+    assert 'cfg["device"][:4] == "cuda"' in after
+
+
+def test_the_fifth_of_some_devices_is_no_number(convert):
+    program = 'import torch\ndevices = torch.ones(9, device="cuda")\nprint(int(devices[5]))\n'
+    assert "int(devices[5])" in convert({"a.py": program})["a.py"]
