@@ -66,6 +66,14 @@ def test_resizing_goes_by_the_cpu_and_back(before: str, after: str) -> None:
     assert converted(text) == text
 
 
+def test_what_is_resized_in_torchscript_comes_back_as_it_can_there() -> None:
+    text = converted(
+        "@torch.jit.script\ndef f(x):\n    return F.interpolate(x + 1, size=3, mode='nearest-exact')\n"
+    )
+    assert "F.interpolate((x + 1).cpu(), size=3, mode='nearest-exact').to(\"npu\")" in text
+    assert converted(text) == text
+
+
 @pytest.mark.parametrize(
     "source",
     [

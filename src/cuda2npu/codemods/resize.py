@@ -8,6 +8,7 @@ import libcst as cst
 
 from cuda2npu.codemods.arguments import droppable
 from cuda2npu.codemods.calls import Calls, Pattern
+from cuda2npu.codemods.torchscript import TorchScript
 from cuda2npu.rewrite.spans import Span
 from cuda2npu.rewrite.tree import argument, children, dotted, start_of_text, string_value
 from cuda2npu.rewrite.unit import Unit
@@ -85,7 +86,8 @@ class Resize(Calls):
         there = ".cpu()" if is_atom else ").cpu()"
         self.unit.replace(code, Span(end, end), there, at=call, npu=False, note=note, group=group)
         name = dotted(given.value)  # asking anything else for its device could compute it twice
-        back, after = f".to({name}.device)" if name else ".npu()", self.spans[call].end
+        there_again = '.to("npu")' if TorchScript(self.unit).compiles(call) else ".npu()"
+        back, after = f".to({name}.device)" if name else there_again, self.spans[call].end
         self.unit.replace(code, Span(after, after), back, at=call, npu=name is None, group=group, site=False)
         return True
 
