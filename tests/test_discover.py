@@ -38,6 +38,14 @@ def test_a_script_without_suffix_is_known_by_its_first_line(tmp_path, write):
     assert [path for path, entry in found(tmp_path).items() if entry.kind is Kind.PYTHON] == ["train"]
 
 
+def test_a_job_that_is_written_in_python_is_python(tmp_path, write):
+    python, shell = "#!/usr/bin/env python3\nimport torch\n", "#!/bin/bash\npython x\n"
+    write(
+        tmp_path, {"a.sbatch": python, "b.sh": python, "c.sh": shell, "d.txt": python, "e.sh": "python x\n"}
+    )
+    assert [p for p, entry in found(tmp_path).items() if entry.kind is Kind.PYTHON] == ["a.sbatch", "b.sh"]
+
+
 def test_version_control_caches_and_reports_are_left_out(tmp_path, write):
     caches = "__pycache__ .mypy_cache .ruff_cache .pytest_cache .tox .nox .eggs node_modules"
     folders = [".git", ".hg", ".svn", ".bzr", "cuda2npu-report", *caches.split()]

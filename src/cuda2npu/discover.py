@@ -17,6 +17,7 @@ from cuda2npu.roots import Root
 
 MAX_MEGABYTES = 50
 PYTHON_SUFFIXES = (".py", ".pyi", ".pyw", notebook.SUFFIX)
+_SCRIPTS = (".sh", ".bash", ".zsh", ".ksh", ".slurm", ".sbatch", ".pbs")  # sbatch runs Python as well
 REPORT_FOLDER = "cuda2npu-report"
 VIRTUAL_ENVIRONMENT = "pyvenv.cfg"  # PEP 405: the file that makes a folder one
 LEFT_OUT = frozenset(
@@ -188,10 +189,10 @@ def is_excluded(entry: Entry) -> bool:
 
 
 def _is_python(source: str) -> bool:
-    """Whether the file has a Python suffix, or none and a first line that asks for Python."""
-    suffix = os.path.splitext(source)[1]
-    if suffix:
-        return suffix.lower() in PYTHON_SUFFIXES
+    """Whether the file has a Python suffix, or none, or a script's, and a first line that asks for Python."""
+    suffix = os.path.splitext(source)[1].lower()
+    if suffix and suffix not in _SCRIPTS:
+        return suffix in PYTHON_SUFFIXES
     try:
         with open(source, "rb") as file:
             first = file.readline(200)
