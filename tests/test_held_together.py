@@ -198,3 +198,19 @@ def test_what_is_cut_out_of_a_device_that_stays_stays(convert):
 def test_the_fifth_of_some_devices_is_no_number(convert):
     program = 'import torch\ndevices = torch.ones(9, device="cuda")\nprint(int(devices[5]))\n'
     assert "int(devices[5])" in convert({"a.py": program})["a.py"]
+
+
+@pytest.mark.parametrize("test", ['x.device.type == "cuda"', 'd == "cuda"', 'd in ("cuda", "mps")'])
+def test_a_comparison_with_a_device_that_a_comment_keeps_waits(convert, test):
+    program = f'import torch\nd = "cuda"  # cuda2npu: ignore\nx = torch.zeros(1, device=d)\nprint({test})\n'
+    moves = program.replace("  # cuda2npu: ignore", "")
+    after = convert({"a.py": program, "b.py": moves})
+    assert after["a.py"] == program
+    assert "cuda" not in after["b.py"]
+
+
+def test_a_comparison_with_a_value_that_a_comment_keeps_waits(convert):
+    files = {"c.yaml": "device: cuda  # cuda2npu: ignore\n", "t.py": branch('cfg["device"]')}
+    after = convert(files)
+    assert 'cfg["device"] == "cuda"' in after["t.py"]
+    assert after["c.yaml"] == files["c.yaml"]

@@ -9,7 +9,7 @@ import libcst as cst
 from cuda2npu.codemods.base import Codemod
 from cuda2npu.rewrite.flow import Flow, Use
 from cuda2npu.rewrite.flow.cells import Cell
-from cuda2npu.rewrite.flow.origins import compared_with, is_from
+from cuda2npu.rewrite.flow.origins import compared_with, is_from, literals_behind
 from cuda2npu.rewrite.spans import Span
 from cuda2npu.rewrite.tree import argument, dotted, start_of_text, string_value, written
 
@@ -159,9 +159,21 @@ class DeviceString(Codemod):
         """
         if is_from(flow, node, self.unit.index.held):
             return True
-        if any(self.is_typed(other) for other in compared_with(flow, node)):
+        others = list(compared_with(flow, node))
+        if any(self.is_typed(other) or self.is_switched_off(other) for other in others):
             return True
         return not self.unit.uses_torch and flow is self.unit.devices and self.is_known_by_name(node)
+
+    def is_switched_off(self, node: cst.CSTNode) -> bool:
+        """Whether a value is made of a device that a comment keeps as it is."""
+        if "cuda2npu:" not in self.unit.text:
+            return False
+        covers = self.unit.suppressions.covers
+        return any(
+            covers(DEVICE, self.spans[literal].start)
+            for literal in literals_behind(self.unit.devices, node)
+            if _DEVICE.fullmatch(written(literal) or "")
+        )
 
     def is_typed(self, node: cst.CSTNode) -> bool:
         """Whether a value is nothing but a word of the command line, which goes on being the old one."""

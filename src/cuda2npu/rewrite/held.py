@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from cuda2npu.rewrite.change import FileResult, Severity
+from cuda2npu.rewrite.change import FileResult
 
 _WORD = r"[\"']?(?:cuda|nccl)(?::\d+)?[\"']?(?=[ \t]*(?:[,}\]#\r\n]|$))"
 # device: cuda, "device": "cuda", device = "cuda", device: &card cuda
@@ -38,7 +38,7 @@ def plain(name: str) -> str:
 def keys_left(result: FileResult) -> Iterator[str]:
     """Yield the keys of a configuration whose devices or backends stay, and are left to a person."""
     text = result.text
-    if not text or len(text) > _MOST or not result.findings:
+    if not text or len(text) > _MOST or not (result.findings or result.kept):
         return
     changed = {change.start for change in result.changes if change.applied}
     left = [match for match in _KEY.finditer(text) if not changed & set(range(match.start(), match.end()))]
@@ -48,11 +48,6 @@ def keys_left(result: FileResult) -> Iterator[str]:
     names |= {plain(match["key"]) for match in _ALIAS.finditer(text) if match["of"] in anchors}
     names |= {plain(match["key"]) for match in _READ.finditer(text) if plain(match["of"]) in names}
     yield from names
-
-
-def is_left_to_a_person(result: FileResult) -> bool:
-    """Whether a file isn't only a record of data, for which nobody has to do anything."""
-    return any(finding.severity is not Severity.INFO for finding in result.findings)
 
 
 def read_in_python(data: bytes) -> Iterator[str]:

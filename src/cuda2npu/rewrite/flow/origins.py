@@ -64,6 +64,22 @@ def origins(flow: Flow, node: cst.CSTNode) -> set[str]:
     return found
 
 
+def literals_behind(flow: Flow, node: cst.CSTNode) -> Iterator[cst.SimpleString]:
+    """Yield the literals that go into the value of an expression, as far as this file shows."""
+    seen: set[cst.CSTNode] = set()
+    waiting = [node]
+    while waiting and len(seen) < _MOST:
+        current = waiting.pop()
+        if current in seen:
+            continue
+        seen.add(current)
+        if isinstance(current, cst.SimpleString):
+            yield current
+        cell = flow.cells.of(current) if isinstance(current, (cst.Name, cst.Attribute)) else None
+        waiting += flow.cells.values(cell) if cell is not None else ()
+        waiting += children(current)
+
+
 def _values(flow: Flow, name: cst.Name, found: set[str]) -> list[cst.CSTNode]:
     """Return what a variable is given here; what is given elsewhere is known by its own name."""
     cell = flow.cells.of(name)
