@@ -483,3 +483,19 @@ def test_every_codemod_that_users_may_name_has_a_rule_of_ours():
     ours = {rule.codemod for rule in load_catalog().rules.values()}
     assert set(ROWS) <= ours
     assert Row("x").name == "x"
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"a = " + b"[" * 4000 + b"]" * 4000, "nested too deeply"),
+        (RULE.encode("utf-16"), "isn't UTF-8"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_named(cli, tmp_path, data, reason):
+    path = tmp_path / "corp.toml"
+    path.write_bytes(data)
+    ran = cli("rule", "--rules", path)
+    assert ran.code == 2
+    assert "corp.toml" in ran.err
+    assert reason in ran.err

@@ -90,6 +90,8 @@ def _load(extra: tuple[str, ...]) -> Catalog:
             document = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
             raise CatalogError(f"{where}: {error}") from None
+        except RecursionError:
+            raise CatalogError(f"{where}: nested too deeply; write its tables flat") from None
         try:
             check_document(document)
         except ValueError as error:
@@ -146,10 +148,15 @@ def _own_files() -> list[tuple[str, str]]:
 
 
 def _extra_files(paths: Iterable[str]) -> list[tuple[str, str]]:
-    try:
-        return [(path, Path(path).read_text(encoding="utf-8")) for path in paths]
-    except (OSError, UnicodeDecodeError) as error:
-        raise CatalogError(f"the rule file can't be read: {error}") from None
+    found = []
+    for path in paths:
+        try:
+            found.append((path, Path(path).read_text(encoding="utf-8")))
+        except UnicodeDecodeError:
+            raise CatalogError(f"{path}: the rule file isn't UTF-8; save it as UTF-8") from None
+        except OSError as error:
+            raise CatalogError(f"the rule file can't be read: {error}") from None
+    return found
 
 
 def _rules(document: Mapping[str, Any], where: str, is_own: bool) -> list[Rule]:
