@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from enum import Enum
 from typing import Any
 
-from cuda2npu.verify.records import Key
+from cuda2npu.verify.records import Key, Statistics
 
 SCHEMA = "cuda2npu-comparison/1"
 
@@ -84,6 +84,7 @@ class Row:
     :param benchmark: the errors of the second benchmark against the same reference, if there is one.
     :param noise: the largest difference between two equal runs of the candidate, if there were two.
     :param added: relative norm of the error, less the largest among the inputs of the module's call.
+    :param statistics: those of the two tensors, as their captures hold them.
     """
 
     step: int
@@ -101,6 +102,7 @@ class Row:
     benchmark: Metrics | None = None
     noise: float | None = None
     added: float | None = None
+    statistics: tuple[Statistics | None, Statistics | None] = (None, None)
 
 
 @dataclass(frozen=True)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from enum import Enum
 from typing import Any
+
+from cuda2npu.verify import checks
 
 SCHEMA = "cuda2npu-capture/1"
 
@@ -24,6 +26,7 @@ class Kind(str, Enum):
     OUTPUT_GRADIENT = "output_gradient"
     GRADIENT = "gradient"
     PARAMETER = "parameter"  # behind the optimizer's step
+    BUFFER = "buffer"  # at the end of the step
     LOSS = "loss"
     LEARNING_RATE = "learning_rate"
     METRIC = "metric"  # what a validation set yields
@@ -80,6 +83,7 @@ class Record:
     :param module: class of the module.
     :param training: whether the module was in training mode.
     :param source: ``file:line`` of the call in the user's code, relative to the program's folder.
+    :param defined: the same of the module's own ``forward``, where that is the user's.
     :param note: why a thing could not be recorded, such as an object whose inside is unknown.
     """
 
@@ -96,6 +100,7 @@ class Record:
     module: str = ""
     training: bool | None = None
     source: str = ""
+    defined: str = ""
     note: str = ""
 
     def as_json(self) -> dict[str, Any]:
@@ -111,22 +116,36 @@ class Record:
 def record_from_json(found: Mapping[str, Any]) -> Record:
     """Return the record of a line.
 
-    :raises KeyError, TypeError, ValueError: if it isn't one.
+    :raises KeyError, OverflowError, TypeError, ValueError: if it isn't one.
     """
     rest = dict(found)
-    key = Key(
-        Kind(rest.pop("kind")), str(rest.pop("name", "")), int(rest.pop("call", 0)), str(rest.pop("path", ""))
-    )
+    checks.check(rest, checks.RECORD)
+    key = Key(Kind(rest.pop("kind")), rest.pop("name", ""), rest.pop("call", 0), rest.pop("path", ""))
     statistics = rest.pop("statistics", None)
     shape = rest.pop("shape", None)
-    if rest["dtype"] == "float" and "value" in rest:
+    if shape is not None:
+        checks.check_all(shape, int, "shape")
+    if statistics is not None:
+        checks.check(statistics, checks.STATISTICS)
+    if rest["dtype"] == "float" and rest.get("value") is not None:
         rest["value"] = float(rest["value"])
     return Record(
         key=key,
         statistics=None if statistics is None else Statistics(**{k: _read(v) for k, v in statistics.items()}),
-        shape=None if shape is None else tuple(map(int, shape)),
+        shape=None if shape is None else tuple(shape),
         **rest,
     )
+
+
+def header_from_json(found: Mapping[str, Any]) -> Header:
+    """Return the header; entries of later versions are left out.
+
+    :raises TypeError: if something is missing or of another type.
+    """
+    checks.check(found, checks.HEADER)
+    checks.check(found.get("settings", {}), checks.SETTINGS)
+    checks.check_all(found.get("replaced", ()), str, "replaced")
+    return Header(**{name: value for name, value in found.items() if name in checks.HEADER})
 
 
 def _written(value: Any) -> Any:
@@ -148,9 +167,10 @@ class Header:
     :param settings: what was recorded: depth, pattern, whether tensors or statistics, steps wanted.
     :param environment: versions, flags and seeds, by name.
     :param rank: of this process, of so many.
-    :param inventory: operator inventory, as :mod:`cuda2npu.verify.inventory` writes it; None if not taken.
+    :param inventory: what :mod:`cuda2npu.verify.operators.inventory` makes; None if none was taken.
     :param complete: whether the run came to its end.
     :param error: how it ended otherwise.
+    :param replaced: weights that were others before those of another capture took their place.
     """
 
     what: str
@@ -163,4 +183,5 @@ class Header:
     inventory: Mapping[str, Any] | None = None
     complete: bool = False
     error: str = ""
+    replaced: Sequence[str] = ()
     schema: str = SCHEMA
