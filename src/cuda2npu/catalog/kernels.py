@@ -21,6 +21,31 @@ def has_kernel(operator: str, version: tuple[int, int]) -> bool:
     return present is not None and all(present[column] == "1" for column in columns(_versions(), version))
 
 
+# Overloads that are computed on the CPU though another one of the same name has a kernel: so says the
+# dispatcher of torch 2.13.0 with torch_npu 2.13.0, and no wheel's list names them.
+_WITHOUT_KERNEL = frozenset(
+    (
+        *("_add_relu.Scalar", "_add_relu_.Scalar", "_ctc_loss.Tensor", "_ctc_loss_backward.Tensor"),
+        *("_fused_adamw_.tensor_lr", "_native_batch_norm_legit.no_stats"),
+        *("quantize_per_tensor.tensor_qparams", "quantize_per_tensor.tensors"),
+        *("scatter.reduce", "scatter.value_reduce", "scatter_.reduce", "scatter_.value_reduce"),
+    )
+)
+
+
+def overload_has_kernel(operator: str, overload: str, version: tuple[int, int]) -> bool:
+    """Whether ``operator`` has a kernel for this overload, as ``scatter`` for ``value`` but not ``reduce``.
+
+    An operator that changes its input, as ``gelu_``, counts by the one that doesn't: torch_npu computes
+    both by the same kernel.
+    """
+    if f"{operator}.{overload}" in _WITHOUT_KERNEL:
+        return False
+    return has_kernel(operator, version) or (
+        operator.endswith("_") and not operator.endswith("__") and has_kernel(operator[:-1], version)
+    )
+
+
 @cache
 def _operators() -> dict[str, str]:
     return {name: bits for bits, names in _data()["operators"].items() for name in names}

@@ -6,37 +6,22 @@ import json
 import sys
 from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import click
 
 from cuda2npu.cli import options
-from cuda2npu.settings import UsageError
+from cuda2npu.cli.python_like import LikePython
+from cuda2npu.settings import Target, UsageError
 
 EXAMPLES = """\b
 Examples:
   cuda2npu run train.py --epochs 1
   cuda2npu run --device sim --stats stats.json train.py
-  cuda2npu run --device sim -m torch.distributed.run --nproc-per-node 2 train.py
+  cuda2npu run --device sim --inventory operators.json train.py
+  cuda2npu run -m torch.distributed.run --nproc-per-node 2 train.py
   cuda2npu run --device cpu-as-cuda original/train.py
 """
-
-
-class _LikePython(click.Command):
-    """Leaves all words behind the script, or behind ``-m MODULE``, to the script, as python does."""
-
-    def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
-        takes_value = {name for option in self.params if _has_value(option) for name in option.opts}
-        position = 0
-        while position < len(args) and args[position].startswith("-") and args[position] != "--":
-            if args[position] == "-m":
-                args.insert(position + 2, "--")
-                break
-            position += 2 if args[position] in takes_value else 1
-        return super().parse_args(context, args)
-
-
-def _has_value(option: click.Parameter) -> bool:
-    return isinstance(option, click.Option) and not option.is_flag
 
 
 def _check_script(path: Path) -> None:
@@ -48,7 +33,7 @@ def _check_script(path: Path) -> None:
 
 
 @click.command(
-    cls=_LikePython,
+    cls=LikePython,
     epilog=EXAMPLES,
     short_help="Run a script on an NPU, real or simulated.",
     context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
@@ -64,6 +49,12 @@ def _check_script(path: Path) -> None:
 @click.option(
     "--stats", type=click.Path(path_type=Path), metavar="FILE", help="Write what ran there as JSON."
 )
+@click.option(
+    "--inventory",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write which operators ran as JSON, and say which of them the target lacks.",
+)
 @click.option("--devices", type=click.IntRange(1, 64), metavar="N", help="Simulated devices; 2 by default.")
 @click.option("--torch", "target", metavar="VERSION", help="The torch_npu to simulate; default: as torch.")
 @options.language
@@ -73,6 +64,7 @@ def run(
     wanted: str,
     module: str | None,
     stats: Path | None,
+    inventory: Path | None,
     devices: int | None,
     target: str | None,
     lang: str | None,
@@ -88,7 +80,7 @@ def run(
     from cuda2npu.runner import summary
     from cuda2npu.runner.devices import Device, NoDeviceError, choose
     from cuda2npu.runner.launch import launch
-    from cuda2npu.settings import Target
+    from cuda2npu.runner.variables import INVENTORY
 
     words = (["-m", module] if module else []) + list(command)
     if not words:
@@ -106,12 +98,38 @@ def run(
         raise UsageError("run: --stats counts what runs on the simulated device: add --device sim")
     if stats is not None and (stats.is_dir() or not stats.absolute().parent.is_dir()):
         raise UsageError(f"run: --stats {stats}: give a file in a folder that exists")
+    if inventory is not None and device is Device.CPU_AS_CUDA:
+        raise UsageError("run: --inventory is about an NPU: add --device sim")
+    if inventory is not None and (inventory.is_dir() or not inventory.absolute().parent.is_dir()):
+        raise UsageError(f"run: --inventory {inventory}: give a file in a folder that exists")
     page = Page(sys.stderr)
     for line in () if quiet else summary.before(device, lang or "en"):
         page.line(*line)
-    ended = launch(words, device, devices=devices, target=version)
+    with TemporaryDirectory(prefix="cuda2npu-inventory-") as folder:
+        taken = Path(folder) if inventory is not None else None
+        extra = {INVENTORY: folder} if taken else None
+        ended = launch(words, device, devices=devices, target=version, extra=extra)
+        said = _inventory(taken, inventory, version, lang or "en") if taken and inventory else ""
     for line in () if quiet else summary.after(ended, lang or "en"):
         page.line(*line)
+    if said and not quiet:
+        page.line(said, style="bold")
     if stats is not None and ended.statistics is not None:
         stats.write_text(json.dumps(ended.statistics.as_json(), indent=1) + "\n", encoding="utf-8")
     return ended.code
+
+
+def _inventory(folder: Path, file: Path, version: str | None, lang: str) -> str:
+    """Write the inventory that lies in ``folder`` to ``file``, and return what is to be said of it."""
+    from cuda2npu.catalog.releases import minor
+    from cuda2npu.verify.operators.classes import classify, with_classes
+    from cuda2npu.verify.operators.run import collect
+    from cuda2npu.verify.operators.text import nothing_line, run_line
+
+    found = collect(folder)
+    if found is None:
+        return nothing_line(lang)
+    target = Target(version or minor(found["torch"]))
+    operators = classify(found, target.version, target.soc)
+    file.write_text(json.dumps(with_classes(found, target), indent=1) + "\n", encoding="utf-8")
+    return run_line(operators, target.torch, lang)

@@ -9,11 +9,12 @@ import importlib.util
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from cuda2npu.runner.devices import Device
-from cuda2npu.runner.variables import DEVICE
+from cuda2npu.runner.variables import CAPTURE, DEVICE, INVENTORY
 
 
 def activate_with_torch() -> None:
@@ -23,21 +24,34 @@ def activate_with_torch() -> None:
 
 
 def activate() -> None:
-    """Make the device of this run ready. Torch has just been imported.
+    """Make this run's device ready, and begin to record what is asked for. Torch has just been imported.
 
     :raises SystemExit: with one line, if it can't be made ready; a traceback would say no more.
     """
-    device = Device(os.environ[DEVICE])
-    if device is Device.NPU:
-        # What torch's own autoload would do: scripts may use torch.npu with `import torch` alone.
-        importlib.import_module("torch_npu")
-        return
     from cuda2npu.simulator.build import SimulatorError
 
     try:
-        _simulate() if device is Device.SIMULATED else _map_cuda_to_cpu()
+        _make_ready(Device(os.environ[DEVICE]))
     except SimulatorError as error:
         raise SystemExit(f"cuda2npu: {error}") from None
+    if inventory := os.environ.get(INVENTORY):
+        from cuda2npu.verify.operators.run import take_until_exit
+
+        take_until_exit(Path(inventory))
+    if os.environ.get(CAPTURE):
+        from cuda2npu.verify.capture import script
+
+        script.start()
+
+
+def _make_ready(device: Device) -> None:
+    if device is Device.NPU:
+        # What torch's own autoload would do: scripts may use torch.npu with `import torch` alone.
+        importlib.import_module("torch_npu")
+    elif device is Device.SIMULATED:
+        _simulate()
+    elif device is Device.CPU_AS_CUDA:
+        _map_cuda_to_cpu()
 
 
 def _simulate() -> None:

@@ -20,6 +20,8 @@ class Device(Enum):
     NPU = "npu"
     SIMULATED = "sim"
     CPU_AS_CUDA = "cpu-as-cuda"
+    CUDA = "cuda"  # this and the next are for captures: a run there needs no cuda2npu
+    CPU = "cpu"
 
 
 class NoDeviceError(Exception):
@@ -32,9 +34,11 @@ def choose(wanted: Device) -> Device:
     ``auto`` takes a real NPU where torch_npu finds one, and the simulated one otherwise. It asks in a
     process of its own: what is imported here can't be taken back.
 
-    :raises NoDeviceError: if a real NPU is asked for and absent. A simulation never takes its place.
+    :raises NoDeviceError: if a real NPU, or a GPU, is asked for and absent. Nothing else takes its place.
     """
-    if wanted in (Device.SIMULATED, Device.CPU_AS_CUDA):
+    if wanted is Device.CUDA:
+        _need_cuda()
+    if wanted not in (Device.AUTO, Device.NPU):
         return wanted
     count, reason = _npus()
     if count:
@@ -42,6 +46,29 @@ def choose(wanted: Device) -> Device:
     if wanted is Device.NPU:
         raise NoDeviceError(f"no NPU: {reason}; `cuda2npu doctor` looks into it, --device sim simulates one")
     return Device.SIMULATED
+
+
+def choose_reference(wanted: Device) -> Device:
+    """Return what the original of a conversion runs on: ``auto`` takes CUDA where there is any.
+
+    :raises NoDeviceError: if CUDA is asked for and absent.
+    """
+    if wanted is Device.AUTO:
+        return Device.CUDA if _has_cuda() else Device.CPU_AS_CUDA
+    return choose(wanted)
+
+
+def _has_cuda() -> bool:
+    import torch
+
+    return bool(torch.cuda.is_available())
+
+
+def _need_cuda() -> None:
+    if not _has_cuda():
+        raise NoDeviceError(
+            "no GPU: torch.cuda.is_available() is False; --device cpu-as-cuda does without one"
+        )
 
 
 def _npus() -> tuple[int, str]:

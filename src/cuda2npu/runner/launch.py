@@ -39,7 +39,13 @@ class Ended:
 
 
 def launch(
-    command: Sequence[str], device: Device, *, devices: int | None = None, target: str | None = None
+    command: Sequence[str],
+    device: Device,
+    *,
+    devices: int | None = None,
+    target: str | None = None,
+    cwd: Path | None = None,
+    extra: Mapping[str, str] | None = None,
 ) -> Ended:
     """Run ``python command…`` on ``device`` and wait for its end.
 
@@ -50,13 +56,15 @@ def launch(
     :param devices: number of devices; by default what ``CUDA2NPU_SIM_DEVICES`` says, else two, or as many
         as processes are asked of torchrun.
     :param target: the torch_npu version whose names the simulation has, such as ``2.7``.
+    :param cwd: folder in which it runs; by default this process's.
+    :param extra: further variables of its environment.
     """
     with tempfile.TemporaryDirectory(prefix="cuda2npu-run-") as folder:
-        environment = _environment(os.environ, device, folder, target)
+        environment = {**_environment(os.environ, device, folder, target), **(extra or {})}
         if devices is not None:
             environment[variables.DEVICES] = str(devices)
         environment.setdefault(variables.DEVICES, str(_devices_for(command)))
-        code = signals.run([sys.executable, *command], environment)
+        code = signals.run([sys.executable, *command], environment, cwd)
         statistics = collect(Path(folder)) if device is Device.SIMULATED else None
     return Ended(code if code >= 0 else _SIGNALLED - code, statistics)
 
