@@ -7,6 +7,10 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # What the simulated NPU is built for. `make test TORCH=` tests without it.
 TORCH ?= torch==2.13.0 numpy safetensors
 
+# The browser for the tests of the report's page; empty: the one that is installed. `make test CHROMIUM=none`
+# leaves those tests out.
+CHROMIUM ?=
+
 .PHONY: demo test soak audit lint clean
 
 demo: $(VENV)/.installed
@@ -18,7 +22,8 @@ ifneq ($(strip $(TORCH)),)
 endif
 
 test: $(VENV)/.installed-for-tests
-	$(BIN)/python -m pytest -m "not soak"
+	tools/install_browser.sh "$(CHROMIUM)"
+	CHROMIUM="$(CHROMIUM)" $(BIN)/python -m pytest -m "not soak"
 
 soak: $(VENV)/.installed-for-tests
 	$(BIN)/python -m pytest -m soak
