@@ -163,6 +163,14 @@ MESSAGES: Mapping[str, tuple[str, str]] = {
         "cuda2npu: CUDA calls are mapped to the CPU: a reference to compare with, no GPU",
         "cuda2npu：CUDA 调用已映射到 CPU：仅作对比参考，并非 GPU",
     ),
+    "capture_done": (
+        "cuda2npu: {steps} step(s) recorded in {folder}",
+        "cuda2npu：已记录 {steps} 步，保存在 {folder}",
+    ),
+    "capture_elsewhere": (
+        "cuda2npu: no recorded tensor was on the {device}: the program computed elsewhere",
+        "cuda2npu：记录中没有任何张量位于 {device} 上：程序在其他设备上运行",
+    ),
     "run_nothing": (
         "cuda2npu: no operator ran on the device: the script never used the NPU",
         "cuda2npu：没有任何算子在设备上运行：脚本没有使用 NPU",
@@ -313,6 +321,22 @@ MESSAGES: Mapping[str, tuple[str, str]] = {
         "On the server: whether torch, torch_npu, CANN and driver fit.",
         "在服务器上：检查 torch、torch_npu、CANN 和驱动是否匹配。",
     ),
+    # Verification.
+    "verify_reference": ("cuda2npu: running the original", "cuda2npu：运行原始代码"),
+    "verify_golden": ("cuda2npu: running the original in float64", "cuda2npu：以 float64 运行原始代码"),
+    "verify_candidate": ("cuda2npu: running the conversion", "cuda2npu：运行转换后的代码"),
+    "verify_repeat": ("cuda2npu: running the conversion once more", "cuda2npu：再次运行转换后的代码"),
+    "verify_compare": ("cuda2npu: comparing", "cuda2npu：比较"),
+    "rank_verdict": ("Rank {rank}: {verdict}", "进程 {rank}：{verdict}"),
+    "self_test_good": (
+        "{runs} runs: every planted fault was found, and no correct run accused",
+        "共 {runs} 次运行：植入的错误全部被发现，正确的运行没有被误判",
+    ),
+    "self_test_wrong": (
+        "{wrong} of {runs} runs were judged wrongly: don't rely on verdicts of this version",
+        "{runs} 次运行中有 {wrong} 次判断错误：请勿依赖此版本的结论",
+    ),
+    "verify_report": ("cuda2npu: the report is {path}", "cuda2npu：报告位于 {path}"),
     # While it runs.
     "converting": ("converting", "转换"),
 }

@@ -12,11 +12,14 @@ import click
 
 from cuda2npu import __version__
 from cuda2npu.cli.analyze import analyze
+from cuda2npu.cli.capture import capture
 from cuda2npu.cli.check import check
+from cuda2npu.cli.compare import compare
 from cuda2npu.cli.convert import convert
 from cuda2npu.cli.doctor import doctor
 from cuda2npu.cli.rule import rule
 from cuda2npu.cli.run import run as run_command
+from cuda2npu.cli.verify import verify
 from cuda2npu.settings import UsageError
 
 INTERRUPTED = 128 + signal.SIGINT
@@ -31,6 +34,7 @@ Examples:
   cuda2npu check repo                for hooks and CI: code 1 if CUDA is left
   cuda2npu rule NPU101               says what a rule does, and why
   cuda2npu run train.py              runs it on an NPU, real or simulated
+  cuda2npu verify repo repo_npu ...  proves that it computes the same
   cuda2npu doctor                    checks this machine, says what to mend
 """
 
@@ -51,7 +55,7 @@ def cli(context: click.Context) -> None:
         click.echo(context.get_help())
 
 
-for command in (analyze, convert, check, rule, run_command, doctor):
+for command in (analyze, convert, check, rule, run_command, verify, capture, compare, doctor):
     cli.add_command(command)
 
 
