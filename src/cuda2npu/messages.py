@@ -321,6 +321,16 @@ MESSAGES: Mapping[str, tuple[str, str]] = {
         "On the server: whether torch, torch_npu, CANN and driver fit.",
         "在服务器上：检查 torch、torch_npu、CANN 和驱动是否匹配。",
     ),
+    "inventory_lacks": (
+        "cuda2npu: operators that torch_npu {version} lacks: {none}; that it computes on the CPU: {cpu}",
+        "cuda2npu：torch_npu {version} 缺失的算子：{none}；在 CPU 上计算的算子：{cpu}",
+    ),
+    "inventory_nothing": (
+        "cuda2npu: no inventory: no process that imported torch came to its end",
+        "cuda2npu：没有算子清单：没有导入 torch 并正常结束的进程",
+    ),
+    "inventory_none_of_them": ("none", "无"),
+    "inventory_more": ("and {count} more", "另有 {count} 项"),
     # Verification.
     "verify_reference": ("cuda2npu: running the original", "cuda2npu：运行原始代码"),
     "verify_golden": ("cuda2npu: running the original in float64", "cuda2npu：以 float64 运行原始代码"),

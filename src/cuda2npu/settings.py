@@ -53,6 +53,11 @@ class Target:
         assert match  # checked in __post_init__
         return int(match[1]), int(match[2])
 
+    @property
+    def minor(self) -> str:
+        """The same as text, such as ``2.7``."""
+        return "{}.{}".format(*self.version)
+
 
 @dataclass(frozen=True)
 class Settings:

@@ -20,11 +20,11 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from cuda2npu.report.blocks import markdown
-from cuda2npu.verify.operators.classes import InventoryError, State, classify
+from cuda2npu.settings import Target
+from cuda2npu.verify.operators.classes import InventoryError, State, classify, with_classes
 from cuda2npu.verify.operators.inventory import SHAPES, Inventory
 from cuda2npu.verify.operators.run import merged
-from cuda2npu.verify.operators.text import MESSAGES, run_line, summary_blocks
+from cuda2npu.verify.operators.text import run_line
 
 MODELS = Path(__file__).with_name("inventory_models.py")
 _spec = importlib.util.spec_from_file_location("inventory_models", MODELS)
@@ -42,7 +42,8 @@ def names(found: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def states(found: dict[str, Any], version: tuple[int, int], soc: str = "ascend910b") -> dict[str, State]:
-    return {each.full_name.partition("::")[2]: each.state for each in classify(found, version, soc)}
+    target = Target("{}.{}".format(*version), soc)
+    return {each.full_name.partition("::")[2]: each.state for each in classify(found, target)}
 
 
 def on_the_npu(name: str) -> dict[str, Any]:
@@ -88,9 +89,9 @@ def test_the_same_is_seen_on_the_cpu_and_on_the_simulated_npu(name: str) -> None
     assert waits == [(row["operator"], row["calls"]) for row in here["syncs"]]
     assert here["transfers"] == []
     assert {(row["from"], row["to"]) for row in there["transfers"]} == {("cpu", "npu")}
-    assert {each.state for each in classify(there, (2, 7))} == {State.KERNEL, State.COMPOSITE}
-    assert [each.full_name for each in classify(there, (2, 7)) if each.instead] == [
-        each.full_name for each in classify(here, (2, 7)) if each.instead
+    assert {each.state for each in classify(there, Target("2.7"))} == {State.KERNEL, State.COMPOSITE}
+    assert [each.full_name for each in classify(there, Target("2.7")) if each.instead] == [
+        each.full_name for each in classify(here, Target("2.7")) if each.instead
     ]
 
 
@@ -248,7 +249,8 @@ def test_states_by_chip(
 
 def test_types_that_the_chip_lacks(odd: dict[str, Any]) -> None:
     def rules(soc: str) -> dict[str, set[str]]:
-        return {each.full_name[6:]: {one.rule for one in each.limits} for each in classify(odd, (2, 7), soc)}
+        operators = classify(odd, Target("2.7", soc))
+        return {each.full_name[6:]: {one.rule for one in each.limits} for each in operators}
 
     assert rules("ascend910b")["bmm"] == {"NPU411"}
     assert rules("ascend910b")["_to_copy"] == set()  # it can be stored
@@ -270,7 +272,7 @@ def test_types_that_the_chip_lacks(odd: dict[str, Any]) -> None:
     ],
 )
 def test_what_only_the_cpu_chooses(name: str, seen: str, taken: str) -> None:
-    operators = {each.name[6:]: each for each in classify(models.taken(name, "cpu"), (2, 7))}
+    operators = {each.name[6:]: each for each in classify(models.taken(name, "cpu"), Target("2.7"))}
     if seen not in operators:
         pytest.skip("this build of torch chooses another")
     assert operators[seen].instead == taken
@@ -307,14 +309,14 @@ def test_operators_of_ones_own() -> None:
     found = inventory.as_json()
     for row in found["operators"]:  # as a build of torch for CUDA has it
         row["kernels"] = ["CUDA"] if row["name"].endswith("on_cpu") else row["kernels"]
-    operators = {each.name: each.state for each in classify(found, (2, 7))}
+    operators = {each.name: each.state for each in classify(found, Target("2.7"))}
     assert operators["c2n_inventory_test::on_cpu"] is State.NONE
     assert operators["c2n_inventory_test::composed"] is State.COMPOSITE
 
 
 def test_what_is_no_inventory_is_refused() -> None:
     with pytest.raises(InventoryError, match="cuda2npu-run/1"):
-        classify({"schema": "cuda2npu-run/1"}, (2, 7))
+        classify({"schema": "cuda2npu-run/1"}, Target("2.7"))
 
 
 def test_inventories_of_several_processes_add_up() -> None:
@@ -328,17 +330,20 @@ def test_inventories_of_several_processes_add_up() -> None:
     assert both["steps"] == 2
 
 
-def test_the_text_names_what_is_lacking(odd: dict[str, Any]) -> None:
-    operators = classify(odd, (2, 7), "ascend910a")
-    english, chinese = (markdown(summary_blocks(operators, odd, lang)) for lang in ("en", "zh"))
-    assert "missing: 2" in english
-    assert "缺失：2" in chinese
-    for text in (english, chinese):
-        assert "huber" in text
-        assert "NPU411" in text
-        assert "test\\_inventory.py" in text or "test_inventory.py" in text
-    assert "_upsample_nearest_exact2d" in run_line(operators, "2.7", "zh")
-    assert all(en and zh for en, zh in MESSAGES.values())
+def test_the_line_names_what_is_lacking(odd: dict[str, Any]) -> None:
+    operators = classify(odd, Target("2.7", "ascend910a"))
+    assert "_upsample_nearest_exact2d" in run_line(operators, "2.7", "en")
+    assert "缺失的算子：aten::_upsample_nearest_exact2d" in run_line(operators, "2.7", "zh")
+    assert "lacks: none" in run_line([], "2.7", "en")
+
+
+def test_the_notes_say_what_the_target_makes_of_an_operator(odd: dict[str, Any]) -> None:
+    target = Target("2.7", "ascend910a")
+    classed = with_classes(odd, target, classify(odd, target))
+    rows = {row["name"][6:]: row for row in classed["operators"] if "class" in row}
+    assert rows["_upsample_nearest_exact2d"]["class"] == "none"
+    assert all(isinstance(text, str) for row in rows.values() for text in row["note"])
+    assert any("float64" in row["note"][0] and "float64" in row["note"][1] for row in rows.values())
 
 
 def test_a_run_writes_its_inventory(tmp_path: Path) -> None:

@@ -100,7 +100,7 @@ def _capture(words: list[str], folder: Path, **given: Any) -> int:
     file, is_model, build = words[0].rpartition(":")
     is_a_model = bool(is_model) and file.endswith(".py")
     settings = _settings(given)
-    version = ".".join(map(str, Target(given["target"]).version)) if given["target"] else None
+    version = Target(given["target"]).minor if given["target"] else None
     if not is_a_model:
         _check_script(words[0], given)
     try:

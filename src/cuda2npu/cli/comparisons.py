@@ -22,10 +22,13 @@ SAME, DIFFERENT, UNKNOWN = 0, 1, 2
 
 def classed(found: Sequence[Comparison], target: Target) -> list[Comparison]:
     """Return the comparisons with what becomes of the candidate's operators on ``target``."""
-    from cuda2npu.verify.operators.classes import with_classes
+    from cuda2npu.verify.operators.classes import classify, with_classes
 
     def side(each: Side) -> Side:
-        return replace(each, inventory=with_classes(each.inventory, target)) if each.inventory else each
+        if not each.inventory:
+            return each
+        operators = classify(each.inventory, target)
+        return replace(each, inventory=with_classes(each.inventory, target, operators))
 
     return [replace(each, candidate=side(each.candidate)) for each in found]
 

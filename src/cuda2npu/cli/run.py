@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import json
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 import click
 
 from cuda2npu.cli import options
+from cuda2npu.cli.packages import need_packages
 from cuda2npu.cli.python_like import LikePython
+from cuda2npu.messages import say
 from cuda2npu.settings import Target, UsageError
+
+if TYPE_CHECKING:
+    from cuda2npu.runner.devices import Device
+    from cuda2npu.runner.launch import Ended
 
 EXAMPLES = """\b
 Examples:
@@ -80,56 +86,66 @@ def run(
     from cuda2npu.runner import summary
     from cuda2npu.runner.devices import Device, NoDeviceError, choose
     from cuda2npu.runner.launch import launch
-    from cuda2npu.runner.variables import INVENTORY
 
     words = (["-m", module] if module else []) + list(command)
     if not words:
         raise UsageError("run: which script? Write for example: cuda2npu run train.py")
     if not words[0].startswith("-"):  # that begins an option of Python's
         _check_script(Path(words[0]))
-    version = ".".join(map(str, Target(target).version)) if target else None
+    lang, version = lang or "en", Target(target).minor if target else None
     try:
         device = choose(Device(wanted))
     except NoDeviceError as error:
         raise UsageError(f"run: {error}") from None
-    if device is Device.SIMULATED and find_spec("torch") is None:
-        raise UsageError("run: it needs torch, which this Python doesn't have: pip install 'torch>=2.5'")
+    if device is Device.SIMULATED:
+        need_packages("run", "torch", "numpy")
     if stats is not None and device is not Device.SIMULATED:
         raise UsageError("run: --stats counts what runs on the simulated device: add --device sim")
-    if stats is not None and (stats.is_dir() or not stats.absolute().parent.is_dir()):
-        raise UsageError(f"run: --stats {stats}: give a file in a folder that exists")
     if inventory is not None and device is Device.CPU_AS_CUDA:
         raise UsageError("run: --inventory is about an NPU: add --device sim")
-    if inventory is not None and (inventory.is_dir() or not inventory.absolute().parent.is_dir()):
-        raise UsageError(f"run: --inventory {inventory}: give a file in a folder that exists")
+    _check_outputs(stats, inventory)
     page = Page(sys.stderr)
-    for line in () if quiet else summary.before(device, lang or "en"):
+    for line in () if quiet else summary.before(device, lang):
         page.line(*line)
-    with TemporaryDirectory(prefix="cuda2npu-inventory-") as folder:
-        taken = Path(folder) if inventory is not None else None
-        extra = {INVENTORY: folder} if taken else None
-        ended = launch(words, device, devices=devices, target=version, extra=extra)
-        said = _inventory(taken, inventory, version, lang or "en") if taken and inventory else ""
-    for line in () if quiet else summary.after(ended, lang or "en"):
+    if inventory is None:
+        ended = launch(words, device, devices=devices, target=version)
+        lines = list(summary.after(ended, lang))
+    else:
+        ended, said = _with_inventory(words, device, devices, version, inventory, lang)
+        lines = [*summary.after(ended, lang), summary.Line(said, "bold")]
+    for line in () if quiet else lines:
         page.line(*line)
-    if said and not quiet:
-        page.line(said, style="bold")
     if stats is not None and ended.statistics is not None:
         stats.write_text(json.dumps(ended.statistics.as_json(), indent=1) + "\n", encoding="utf-8")
     return ended.code
 
 
-def _inventory(folder: Path, file: Path, version: str | None, lang: str) -> str:
-    """Write the inventory that lies in ``folder`` to ``file``, and return what is to be said of it."""
-    from cuda2npu.catalog.releases import minor
-    from cuda2npu.verify.operators.classes import classify, with_classes
-    from cuda2npu.verify.operators.run import collect
-    from cuda2npu.verify.operators.text import nothing_line, run_line
+def _check_outputs(stats: Path | None, inventory: Path | None) -> None:
+    """Check before a long run that its results can be written."""
+    for option, file in (("--stats", stats), ("--inventory", inventory)):
+        if file is not None and (file.is_dir() or not file.absolute().parent.is_dir()):
+            raise UsageError(f"run: {option} {file}: give a file in a folder that exists")
 
-    found = collect(folder)
+
+def _with_inventory(
+    words: list[str], device: Device, devices: int | None, version: str | None, file: Path, lang: str
+) -> tuple[Ended, str]:
+    """Run, write the inventory of operators to ``file``, and return what is to be said of it, too."""
+    need_packages("run --inventory", "torch")
+    from cuda2npu.catalog.releases import minor
+    from cuda2npu.runner.launch import launch
+    from cuda2npu.verify.operators.classes import classify, with_classes
+    from cuda2npu.verify.operators.run import collect, variables
+    from cuda2npu.verify.operators.text import run_line
+
+    with TemporaryDirectory(prefix="cuda2npu-inventory-") as folder:
+        extra = variables(Path(folder))
+        ended = launch(words, device, devices=devices, target=version, extra=extra)
+        found = collect(Path(folder))
     if found is None:
-        return nothing_line(lang)
+        return ended, say("inventory_nothing", lang)
     target = Target(version or minor(found["torch"]))
-    operators = classify(found, target.version, target.soc)
-    file.write_text(json.dumps(with_classes(found, target), indent=1) + "\n", encoding="utf-8")
-    return run_line(operators, target.torch, lang)
+    operators = classify(found, target)
+    classed = with_classes(found, target, operators)
+    file.write_text(json.dumps(classed, indent=1) + "\n", encoding="utf-8")
+    return ended, run_line(operators, target.torch, lang)

@@ -9,12 +9,11 @@ import importlib.util
 import os
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from cuda2npu.runner.devices import Device
-from cuda2npu.runner.variables import CAPTURE, DEVICE, INVENTORY
+from cuda2npu.runner.variables import DEVICE, THEN
 
 
 def activate_with_torch() -> None:
@@ -24,7 +23,7 @@ def activate_with_torch() -> None:
 
 
 def activate() -> None:
-    """Make this run's device ready, and begin to record what is asked for. Torch has just been imported.
+    """Make this run's device ready, and call what is to be called then. Torch has just been imported.
 
     :raises SystemExit: with one line, if it can't be made ready; a traceback would say no more.
     """
@@ -34,14 +33,9 @@ def activate() -> None:
         _make_ready(Device(os.environ[DEVICE]))
     except SimulatorError as error:
         raise SystemExit(f"cuda2npu: {error}") from None
-    if inventory := os.environ.get(INVENTORY):
-        from cuda2npu.verify.operators.run import take_until_exit
-
-        take_until_exit(Path(inventory))
-    if os.environ.get(CAPTURE):
-        from cuda2npu.verify.capture import script
-
-        script.start()
+    if then := os.environ.get(THEN):
+        module, _, function = then.partition(":")
+        getattr(importlib.import_module(module), function)()
 
 
 def _make_ready(device: Device) -> None:

@@ -9,10 +9,12 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from cuda2npu.runner.variables import CAPTURE
+from cuda2npu.runner.variables import THEN
 from cuda2npu.verify.capture.settings import Settings, settings_from_json
 
 LEVELS = ("build", "forward", "backward", "train", "evaluate")  # how far a model is taken
+_PLAN = "CUDA2NPU_CAPTURE"  # the variable that holds the plan's path
+_START = "cuda2npu.verify.capture.script:start"
 _FILE = "plan.json"
 _ERROR = "error.txt"
 
@@ -38,7 +40,7 @@ class Plan:
         """Write it; return the variables by which the processes find it."""
         path = Path(self.exchange) / _FILE
         path.write_text(json.dumps(asdict(self)), encoding="utf-8")
-        return {CAPTURE: str(path), "TORCHDYNAMO_DISABLE": "1"}
+        return {_PLAN: str(path), THEN: _START, "TORCHDYNAMO_DISABLE": "1"}
 
     def claim(self, rank: int) -> bool:
         """Whether this process is the first that records for a rank, and so the one that does."""
@@ -60,5 +62,5 @@ class Plan:
 
 def read_plan() -> Plan:
     """Return the plan of this process's run."""
-    found = json.loads(Path(os.environ[CAPTURE]).read_text(encoding="utf-8"))
+    found = json.loads(Path(os.environ[_PLAN]).read_text(encoding="utf-8"))
     return Plan(**{**found, "settings": settings_from_json(found["settings"])})

@@ -9,7 +9,7 @@ from typing import Any
 
 from cuda2npu.catalog.api import api_table
 from cuda2npu.catalog.kernels import has_kernel, overload_has_kernel
-from cuda2npu.settings import DEFAULT_SOC, Target
+from cuda2npu.settings import Target
 from cuda2npu.verify.operators.inventory import SCHEMA
 from cuda2npu.verify.operators.limits import (
     NO_BACKWARD,
@@ -70,21 +70,17 @@ class InventoryError(ValueError):
     """What was given isn't an inventory."""
 
 
-def classify(
-    found: Mapping[str, Any], version: tuple[int, int], soc: str = DEFAULT_SOC
-) -> Sequence[Operator]:
+def classify(found: Mapping[str, Any], target: Target) -> Sequence[Operator]:
     """Return the operators that ran on the device of the run, those without a kernel first.
 
     Nothing is asked of torch: what its dispatcher knew stands in the inventory. So the kernels of a
     simulated NPU don't count, and an inventory from another machine does.
 
     :param found: what :meth:`.Inventory.as_json` returned.
-    :param version: minor version of torch_npu, such as ``(2, 7)``.
     :raises InventoryError: if it isn't an inventory.
     """
     if found.get("schema") != SCHEMA:
         raise InventoryError(f"not an inventory of operators: its schema is {found.get('schema')!r}")
-    target = Target("{}.{}".format(*version), soc)
     rows = (row for row in found["operators"] if _is_of_the_device(row, found["device"]))
     operators = [_classified(row, target) for row in rows]
     order = [State.NONE, State.CPU, State.COMPOSITE, State.KERNEL]
@@ -169,14 +165,16 @@ def _of_others(namespace: str, name: str, kernels: Sequence[str], version: tuple
     return State.CPU if "CPU" in kernels else State.NONE
 
 
-def with_classes(found: Mapping[str, Any], target: Target) -> dict[str, Any]:
+def with_classes(found: Mapping[str, Any], target: Target, operators: Sequence[Operator]) -> dict[str, Any]:
     """Return an inventory with what becomes of its operators on ``target``.
 
     Each operator that ran on the device has a ``class``, a :class:`State`, and a ``note`` in English and
     Chinese: what the NPU takes in its place, the part of it that is computed on the CPU, and what the rules
     say of it.
+
+    :param operators: what :func:`classify` made of it for this target.
     """
-    known = {operator.full_name: operator for operator in classify(found, target.version, target.soc)}
+    known = {operator.full_name: operator for operator in operators}
 
     def classed(row: Mapping[str, Any]) -> dict[str, Any]:
         name = f"{row['name']}.{row['overload']}" if row["overload"] else row["name"]
@@ -185,8 +183,8 @@ def with_classes(found: Mapping[str, Any], target: Target) -> dict[str, Any]:
             return dict(row)
         return {**row, "class": operator.state.value, "note": _note(operator)}
 
-    operators = [classed(row) for row in found["operators"]]
-    return {**found, "target": {"torch": target.torch, "soc": target.soc}, "operators": operators}
+    rows = [classed(row) for row in found["operators"]]
+    return {**found, "target": {"torch": target.torch, "soc": target.soc}, "operators": rows}
 
 
 def _note(operator: Operator) -> tuple[str, str]:

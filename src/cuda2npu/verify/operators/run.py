@@ -7,19 +7,25 @@ import contextlib
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from multiprocessing import util
 from pathlib import Path
 from typing import Any
 
+from cuda2npu.runner.variables import THEN
 from cuda2npu.verify.operators.inventory import SCHEMA, SHAPES, Inventory
 
 _Json = dict[str, Any]
+_FOLDER = "CUDA2NPU_RUN_INVENTORY"
 
 
-def take_until_exit(folder: Path) -> None:
-    """Take the inventory of this process from here on, and leave it in ``folder`` when the process ends."""
-    from multiprocessing import util
+def variables(folder: Path) -> dict[str, str]:
+    """Return those by which each process of a run leaves its inventory in an existing folder."""
+    return {_FOLDER: str(folder), THEN: f"{__name__}:{take_until_exit.__name__}"}
 
-    owner = os.getpid()
+
+def take_until_exit() -> None:
+    """Take the inventory of this process from here on, and leave it in the run's folder at the end."""
+    folder, owner = Path(os.environ[_FOLDER]), os.getpid()
     inventory = Inventory()
     inventory.__enter__()  # a mode of the main thread, for as long as there is one
 
