@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cuda2npu.rewrite.change import Applicability, FileResult, Status, apply
+from cuda2npu.catalog.grades import Applicability
+from cuda2npu.rewrite.change import FileResult, Status, apply
 from cuda2npu.rewrite.engine import convert
 from cuda2npu.rewrite.index import ProjectIndex
 from cuda2npu.settings import Settings, Target

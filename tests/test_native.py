@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from cuda2npu.rewrite.change import Finding, Severity, Status
+from cuda2npu.catalog.grades import Severity
+from cuda2npu.rewrite.change import Finding, Status
 from cuda2npu.rewrite.formats.native import convert, is_native
 from cuda2npu.settings import Settings
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from cuda2npu.rewrite.change import FileResult, Severity, apply
+from cuda2npu.catalog.grades import Severity
+from cuda2npu.rewrite.change import FileResult, apply
 from cuda2npu.rewrite.engine import convert
 from cuda2npu.rewrite.index import build_index
 from cuda2npu.settings import Settings, Target

@@ -8,10 +8,11 @@ import re
 import pytest
 
 from cuda2npu.catalog.api import api_table
+from cuda2npu.catalog.grades import Severity
 from cuda2npu.catalog.load import CatalogError, load_catalog
 from cuda2npu.catalog.rules import STATES
 from cuda2npu.rewrite.bytes_test import concerns
-from cuda2npu.rewrite.change import FileResult, Finding, Severity
+from cuda2npu.rewrite.change import FileResult, Finding
 from cuda2npu.rewrite.engine import convert
 from cuda2npu.rewrite.index import build_index
 from cuda2npu.settings import Settings, Target

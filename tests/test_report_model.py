@@ -5,10 +5,11 @@ import json
 import pytest
 
 from cuda2npu import __version__
+from cuda2npu.catalog.grades import Applicability, Severity
 from cuda2npu.report.folder import dumps
 from cuda2npu.report.model import Report, file_entry
 from cuda2npu.report.positions import Positions
-from cuda2npu.rewrite.change import Applicability, Change, FileResult, Finding, Kept, Severity, Status
+from cuda2npu.rewrite.change import Change, FileResult, Finding, Kept, Status
 from cuda2npu.settings import Target
 
 SAFE, UNSAFE = Applicability.SAFE, Applicability.UNSAFE

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from cuda2npu.catalog.grades import Applicability
 from cuda2npu.report.patch import file_patch
-from cuda2npu.rewrite.change import Applicability, Change, FileResult, Status, apply
+from cuda2npu.rewrite.change import Change, FileResult, Status, apply
 
 
 def change(text: str, start: int, end: int, after: str, applied: bool = True) -> Change:

@@ -9,12 +9,13 @@ import pytest
 from rich.cells import cell_len
 
 from cuda2npu import __version__
+from cuda2npu.catalog.grades import Applicability, Severity
 from cuda2npu.messages import MESSAGES, say
 from cuda2npu.report.lines import failures, lines, summary_line
 from cuda2npu.report.model import Report
 from cuda2npu.report.page import Page, wrap
 from cuda2npu.report.summary import print_summary
-from cuda2npu.rewrite.change import Applicability, Change, FileResult, Finding, Kept, Severity, Status
+from cuda2npu.rewrite.change import Change, FileResult, Finding, Kept, Status
 from cuda2npu.settings import Target
 
 TEXT = "torch.cuda.a\ntorch.cuda.b\n"

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from cuda2npu.catalog.api import api_table, api_versions
+from cuda2npu.catalog.grades import Applicability
 from cuda2npu.catalog.load import CatalogError, load_catalog
 from cuda2npu.catalog.rules import LANGUAGES, Catalog, Example, Row, Rule
-from cuda2npu.rewrite.change import Applicability
 from cuda2npu.settings import Target
 
 if sys.version_info >= (3, 11):

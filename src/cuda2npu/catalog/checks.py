@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from typing import Any, Callable
 
-from cuda2npu.rewrite.change import Applicability, Severity
+from cuda2npu.catalog.grades import Applicability, Severity
 
 # The codemods that a rule in a file of the user's may name: those that take all they do from the rule's rows.
 # For each, what its rows are called, and that in words.

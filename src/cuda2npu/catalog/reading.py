@@ -6,9 +6,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from cuda2npu.catalog.grades import Applicability, Severity
 from cuda2npu.catalog.rules import STATES, Example, Row, Rule, Text
 from cuda2npu.catalog.versions import holds
-from cuda2npu.rewrite.change import Applicability, Severity
 from cuda2npu.settings import SOCS
 
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from cuda2npu.catalog.grades import Applicability, Severity
 from cuda2npu.catalog.kernels import has_kernel
 from cuda2npu.catalog.versions import holds
-from cuda2npu.rewrite.change import Applicability, Severity
 from cuda2npu.settings import Target
 
 LANGUAGES = ("en", "zh")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from cuda2npu.rewrite.change import Severity
+from cuda2npu.catalog.grades import Severity
 from cuda2npu.rewrite.kinds import Kind
 from cuda2npu.rewrite.tree import dotted
 from cuda2npu.rewrite.unit import Unit

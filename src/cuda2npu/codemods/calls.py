@@ -9,10 +9,10 @@ from typing import ClassVar, NamedTuple
 
 import libcst as cst
 
+from cuda2npu.catalog.grades import Applicability, Severity
 from cuda2npu.catalog.rules import LANGUAGES, Row, Rule, Text
 from cuda2npu.codemods.arguments import droppable
 from cuda2npu.codemods.base import Codemod
-from cuda2npu.rewrite.change import Applicability, Severity
 from cuda2npu.rewrite.kinds import Kind
 from cuda2npu.rewrite.spans import Span
 from cuda2npu.rewrite.tree import argument, children, dotted, string_value

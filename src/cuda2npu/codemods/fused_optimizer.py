@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import libcst as cst
 
+from cuda2npu.catalog.grades import Severity
 from cuda2npu.codemods.base import Codemod
-from cuda2npu.rewrite.change import Severity
 from cuda2npu.rewrite.tree import argument
 from cuda2npu.rewrite.unit import Unit
 

@@ -6,8 +6,8 @@ import re
 
 import libcst as cst
 
+from cuda2npu.catalog.grades import Severity
 from cuda2npu.codemods.base import Codemod
-from cuda2npu.rewrite.change import Severity
 from cuda2npu.rewrite.tree import string_value
 
 RULE = "NPU505"

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from cuda2npu.catalog.grades import Severity
 from cuda2npu.catalog.rules import Text
 from cuda2npu.codemods.base import Codemod
-from cuda2npu.rewrite.change import Severity
 from cuda2npu.rewrite.tree import children, dotted, string_value
 from cuda2npu.rewrite.unit import Unit
 

@@ -8,8 +8,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from cuda2npu import __version__
+from cuda2npu.catalog.grades import Severity
 from cuda2npu.report.positions import Positions
-from cuda2npu.rewrite.change import Change, FileResult, Finding, Kept, Severity, Status
+from cuda2npu.rewrite.change import Change, FileResult, Finding, Kept, Status
 from cuda2npu.settings import Target
 
 SCHEMA = "cuda2npu-report/1"

@@ -13,7 +13,8 @@ from dataclasses import replace
 
 import libcst as cst
 
-from cuda2npu.rewrite.change import Applicability, Finding, Severity
+from cuda2npu.catalog.grades import Applicability, Severity
+from cuda2npu.rewrite.change import Finding
 from cuda2npu.rewrite.spans import Span
 from cuda2npu.rewrite.tree import children, dotted
 from cuda2npu.rewrite.unit import Unit

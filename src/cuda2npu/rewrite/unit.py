@@ -9,9 +9,10 @@ from functools import cached_property
 import libcst as cst
 
 from cuda2npu.catalog.api import ApiTable
+from cuda2npu.catalog.grades import Applicability, Severity
 from cuda2npu.catalog.rules import Catalog, Row, Rule, Text
 from cuda2npu.messages import say
-from cuda2npu.rewrite.change import Applicability, Change, Finding, Kept, Severity
+from cuda2npu.rewrite.change import Change, Finding, Kept
 from cuda2npu.rewrite.flow import Flow
 from cuda2npu.rewrite.flow.topics import BACKEND, DEVICE
 from cuda2npu.rewrite.guards import Guards

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Callable
 
 import libcst as cst
 
@@ -34,38 +34,26 @@ def is_from(flow: Flow, literal: cst.BaseExpression, held: frozenset[str]) -> bo
 def origins(flow: Flow, node: cst.CSTNode) -> set[str]:
     """Return the names of the keys, members, options, variables of the environment behind an expression."""
     found: set[str] = set()
-    seen: set[cst.CSTNode] = set()
-    waiting = [node]
-    while waiting and len(seen) < _MOST:
-        current = waiting.pop()
-        if current in seen:
-            continue
-        seen.add(current)
-        if isinstance(current, cst.Name):
-            waiting += _values(flow, current, found)
-        elif isinstance(current, cst.Attribute):
-            if current.attr.value == "type":  # of a device, made of a text here or a tensor's own
-                waiting += [current.value] if not isinstance(current.value, cst.Attribute) else []
-            else:
-                found.add(current.attr.value)
-        elif isinstance(current, cst.Subscript):
-            cell = flow.cells.of(current)
-            found.update([cell.name] if cell is not None and cell.kind == "member" else ())
-            waiting.append(current.value)
-        elif isinstance(current, cst.Call):
-            position = 1 if last_name(current.func) == "getattr" else 0
-            if last_name(current.func) in (*LOOKUPS, "getattr") and len(current.args) > position:
-                found.update(filter(None, [string_value(current.args[position].value)]))
-            if isinstance(current.func, cst.Attribute):
-                waiting.append(current.func.value)
-            waiting += [arg.value for arg in current.args]
-        elif not isinstance(current, cst.Annotation):
-            waiting += list(children(current))
+    for _ in _reached(node, lambda current: _behind(flow, current, found)):
+        pass
     return found
 
 
 def literals_behind(flow: Flow, node: cst.CSTNode) -> Iterator[cst.SimpleString]:
     """Yield the literals that go into the value of an expression, as far as this file shows."""
+
+    def following(current: cst.CSTNode) -> Iterator[cst.CSTNode]:
+        cell = flow.cells.of(current) if isinstance(current, (cst.Name, cst.Attribute)) else None
+        yield from flow.cells.values(cell) if cell is not None else ()
+        yield from children(current)
+
+    return (each for each in _reached(node, following) if isinstance(each, cst.SimpleString))
+
+
+def _reached(
+    node: cst.CSTNode, following: Callable[[cst.CSTNode], Iterable[cst.CSTNode]]
+) -> Iterator[cst.CSTNode]:
+    """Yield a node, what follows from it, what follows from that, and so on."""
     seen: set[cst.CSTNode] = set()
     waiting = [node]
     while waiting and len(seen) < _MOST:
@@ -73,11 +61,37 @@ def literals_behind(flow: Flow, node: cst.CSTNode) -> Iterator[cst.SimpleString]
         if current in seen:
             continue
         seen.add(current)
-        if isinstance(current, cst.SimpleString):
-            yield current
-        cell = flow.cells.of(current) if isinstance(current, (cst.Name, cst.Attribute)) else None
-        waiting += flow.cells.values(cell) if cell is not None else ()
-        waiting += children(current)
+        yield current
+        waiting += following(current)
+
+
+def _behind(flow: Flow, node: cst.CSTNode, found: set[str]) -> Iterable[cst.CSTNode]:
+    """Add the names that a value is read under to ``found``, and return the nodes that it is made of."""
+    if isinstance(node, cst.Name):
+        return _values(flow, node, found)
+    if isinstance(node, cst.Attribute):
+        if node.attr.value != "type":
+            found.add(node.attr.value)
+            return ()
+        # Of a device, made of a text here or a tensor's own.
+        return () if isinstance(node.value, cst.Attribute) else (node.value,)
+    if isinstance(node, cst.Subscript):
+        cell = flow.cells.of(node)
+        found.update([cell.name] if cell is not None and cell.kind == "member" else ())
+        return (node.value,)
+    if isinstance(node, cst.Call):
+        return _behind_call(node, found)
+    return () if isinstance(node, cst.Annotation) else children(node)
+
+
+def _behind_call(node: cst.Call, found: set[str]) -> Iterator[cst.CSTNode]:
+    function = last_name(node.func)
+    position = 1 if function == "getattr" else 0
+    if function in (*LOOKUPS, "getattr") and len(node.args) > position:
+        found.update(filter(None, [string_value(node.args[position].value)]))
+    if isinstance(node.func, cst.Attribute):
+        yield node.func.value
+    yield from (arg.value for arg in node.args)
 
 
 def _values(flow: Flow, name: cst.Name, found: set[str]) -> list[cst.CSTNode]:

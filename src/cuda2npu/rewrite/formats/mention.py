@@ -7,8 +7,9 @@ import re
 from bisect import bisect
 from collections.abc import Sequence
 
+from cuda2npu.catalog.grades import Severity
 from cuda2npu.catalog.load import load_catalog
-from cuda2npu.rewrite.change import FileResult, Finding, Severity, Status
+from cuda2npu.rewrite.change import FileResult, Finding, Status
 from cuda2npu.rewrite.words import cuda_words
 from cuda2npu.settings import Settings
 

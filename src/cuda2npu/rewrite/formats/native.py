@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from cuda2npu.catalog.grades import Severity
 from cuda2npu.catalog.load import load_catalog
 from cuda2npu.catalog.rules import Text
-from cuda2npu.rewrite.change import FileResult, Finding, Severity, Status
+from cuda2npu.rewrite.change import FileResult, Finding, Status
 from cuda2npu.rewrite.formats.mention import mention
 from cuda2npu.rewrite.words import CUDA_WORD
 from cuda2npu.settings import Settings

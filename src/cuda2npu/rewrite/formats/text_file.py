@@ -9,10 +9,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from cuda2npu.catalog.grades import Applicability
 from cuda2npu.catalog.load import load_catalog_for
 from cuda2npu.catalog.rules import Catalog, Row, Rule, Text
 from cuda2npu.messages import say
-from cuda2npu.rewrite.change import Applicability, Change, FileResult, Finding, Kept, Status, apply
+from cuda2npu.rewrite.change import Change, FileResult, Finding, Kept, Status, apply
 from cuda2npu.rewrite.formats.comments import Comments, Switches, switches
 from cuda2npu.rewrite.formats.mention import RULE as MENTION
 from cuda2npu.rewrite.formats.mention import mention
