@@ -279,3 +279,14 @@ def test_a_validation_behind_the_training(pair, verify, tmp_path):
     ran = verify(folders, "--script", "train.py", "--steps", "4")
     assert ran.code != 0, ran.out
     assert json.loads((tmp_path / "out/comparison.json").read_text())["rows"][-1]["step"] == 3
+
+
+def test_an_optimizer_that_computes_the_loss_itself(pair, verify):
+    folders = pair()
+    for folder in folders:
+        with (folder / "model.py").open("a") as file:
+            file.write(
+                "\n\ndef optimizer(parameters):\n    return torch.optim.LBFGS(parameters, max_iter=3)\n"
+            )
+    ran = verify(folders, "--model", "model.py:build", "--steps", "2")
+    assert ran.code == 0, ran.out + ran.err

@@ -8,6 +8,7 @@ from functools import cache
 from typing import Any
 
 import torch
+from torch.nn.parameter import is_lazy
 
 _C: Any = torch._C
 
@@ -26,6 +27,8 @@ def why_unreadable(tensor: torch.Tensor) -> str:
     """Return why the numbers of a tensor can't be read; "" if they can."""
     if _C._functorch.is_functorch_wrapped_tensor(tensor):
         return "within a transform of torch.func"
+    if is_lazy(tensor):
+        return "it has no shape yet"
     if type(tensor).__torch_dispatch__ is not torch.Tensor.__torch_dispatch__:  # FakeTensor, DTensor …
         return f"a tensor of class {type(tensor).__name__} is not looked into"
     if tensor.device.type == "meta":
@@ -35,6 +38,11 @@ def why_unreadable(tensor: torch.Tensor) -> str:
     if tensor.layout not in (torch.strided, torch.sparse_coo):
         return f"a tensor of layout {str(tensor.layout)[6:]}"
     return ""
+
+
+def has_shape(tensor: torch.Tensor) -> bool:
+    """Whether a tensor has a shape that can be asked for."""
+    return not (is_lazy(tensor) or tensor.is_nested)
 
 
 def readable(tensor: torch.Tensor) -> torch.Tensor:

@@ -153,11 +153,14 @@ def _check_folder(folder: Path, what: str, device: str, settings: Settings) -> N
         return
     if not _has_capture(folder):
         raise CaptureError(f"{folder}: the folder isn't empty, and holds no capture: give another one")
+    captures = open_captures(folder)
+    if not any(capture.header.complete or capture.steps for capture in captures):
+        return  # nothing is lost: a run that failed has left it
     if not settings.resume:
         raise CaptureError(
             f"{folder}: there is a capture already: take it up with --resume, or give another folder"
         )
-    header = open_captures(folder)[0].header
+    header = captures[0].header
     wanted = settings.as_json()
     other = [name for name in _SAME if header.settings.get(name) != wanted[name]]
     if (header.what, header.device) != (what, device) or other:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 import inspect
 import os
@@ -20,7 +19,7 @@ from torch import nn
 import cuda2npu
 from cuda2npu.verify.capture.inputs import call_with, cast, cast_module, named, of_capture
 from cuda2npu.verify.capture.plan import LEVELS, Plan, read_plan
-from cuda2npu.verify.capture.recorder import Recorder
+from cuda2npu.verify.capture.recorder import Recorder, random_state
 from cuda2npu.verify.capture.script import header_of
 from cuda2npu.verify.capture.structure import flatten
 from cuda2npu.verify.records import Header
@@ -114,20 +113,29 @@ class _Run:
             self.reached = "train"
 
     def _step(self, model: nn.Module, loss: Any, optimizer: Any) -> None:
+        if optimizer is not None and _needs_closure(optimizer):
+            _by_user(
+                partial(optimizer.step, partial(self._forward_and_backward, model, loss, optimizer)), "step"
+            )
+            return
+        self._forward_and_backward(model, loss, optimizer)
+        if optimizer is not None:
+            _by_user(optimizer.step, "optimizer.step")
+
+    def _forward_and_backward(self, model: nn.Module, loss: Any, optimizer: Any) -> Any:
         if optimizer is not None:
             optimizer.zero_grad()
         output = _by_user(lambda: call_with(model, self.inputs), "forward")
-        self.drawn = self.drawn or hashlib.sha256(bytes(torch.get_rng_state().numpy())).hexdigest()
+        self.drawn = self.drawn or random_state()
         self._reach("forward")
         if not self._wants("backward"):
-            return
+            return None
         found = _by_user(lambda: loss(output), "loss")
         if not isinstance(found, torch.Tensor) or found.numel() != 1:
             raise CaptureError(f"{self.plan.what}: loss(output) must return a tensor with one element")
         _by_user(found.backward, "backward")
         self._reach("backward")
-        if optimizer is not None:
-            _by_user(optimizer.step, "optimizer.step")
+        return found
 
     def _reach(self, level: str) -> None:
         self.reached = max(self.reached, level, key=LEVELS.index)
@@ -168,6 +176,12 @@ class _Run:
         replaced = self.recorder.replaced
         self.header = replace(self.header, settings=settings, replaced=replaced, **changes)
         self.writer.write_header(self.header)
+
+
+def _needs_closure(optimizer: torch.optim.Optimizer) -> bool:
+    """Whether the optimizer computes the loss itself, as LBFGS does."""
+    closure = inspect.signature(optimizer.step).parameters.get("closure")
+    return closure is not None and closure.default is inspect.Parameter.empty
 
 
 def load_file(path: Path) -> ModuleType:

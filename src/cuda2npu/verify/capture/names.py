@@ -99,6 +99,12 @@ class Names:
             for path, buffer in root.named_buffers():
                 yield f"{label}.{without_wrappers(path)}", buffer
 
+    def parameters(self) -> Iterator[tuple[str, torch.Tensor]]:
+        """Yield the parameters of all roots that were called, with their names."""
+        for root, label in self._roots:
+            for path, parameter in root.named_parameters():
+                yield f"{label}.{without_wrappers(path)}", parameter
+
     def _scan_roots(self) -> None:
         for root, label in self._roots:
             self._scan(root, label)

@@ -10,9 +10,6 @@ import hashlib
 import re
 import threading
 import weakref
-from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any, Callable
 
 import torch
@@ -24,41 +21,12 @@ from cuda2npu.verify.capture.names import Names, has_parameters, inner
 from cuda2npu.verify.capture.patches import Patches
 from cuda2npu.verify.capture.settings import Settings
 from cuda2npu.verify.capture.sink import Sink
-from cuda2npu.verify.capture.structure import Leaf, arguments, flatten
+from cuda2npu.verify.capture.step import Call, Step
+from cuda2npu.verify.capture.structure import arguments, flatten
 from cuda2npu.verify.operators.inventory import Inventory
-from cuda2npu.verify.records import Key, Kind, Record
+from cuda2npu.verify.records import Kind
 from cuda2npu.verify.sites import defined, site
 from cuda2npu.verify.store import Writer
-
-_LEAVES = 1000  # of one call; who passes more passes data, not arguments
-_LARGE = 2**16  # elements of a buffer, such as a mask, that isn't measured in each step
-_TEXT = 200  # characters of a string that are kept
-
-
-@dataclass(frozen=True)
-class _Call:
-    """A module's call: what its records have in common."""
-
-    name: str
-    call: int
-    module: str
-    training: bool
-    source: str
-    selected: bool
-    defined: str = ""
-
-
-class _Step:
-    """What is known of the step that is being recorded."""
-
-    def __init__(self, number: int, recorded: bool) -> None:
-        self.number = number
-        self.recorded = recorded  # False for one that an earlier run has completed
-        self.order = 0
-        self.calls: Counter[tuple[str, ...]] = Counter()
-        self.seen: dict[int, tuple[weakref.ref[torch.Tensor], int, int]] = {}  # id -> tensor, version, order
-        self.handles: list[Any] = []  # hooks of leaves, which would outlive the step
-        self.unscaled: dict[int, tuple[weakref.ref[torch.Tensor], torch.Tensor]] = {}
 
 
 class Recorder:
@@ -83,7 +51,8 @@ class Recorder:
         self._patches = Patches()
         self._lock = threading.RLock()
         self._local = threading.local()
-        self._step: _Step | None = None
+        self._step: Step | None = None
+        self._has_trained = False  # within this step
         self._running = 0  # module calls under way, in all threads
         self._backwards = 0
         self._stepping: list[int] = []  # ids of the optimizers that are in their steps
@@ -108,17 +77,20 @@ class Recorder:
         """Begin the next step."""
         with self._lock:
             number = self.done
-            self._step = _Step(number, not (self.settings.resume and self.writer.has_step(number)))
-            if self._step.recorded:
+            recorded = not (self.settings.resume and self.writer.has_step(number))
+            self._step = Step(number, recorded, self._sink, self.settings, self._lock)
+            self._has_trained = False
+            if recorded:
                 self.writer.begin_step(number)
-                self._add_random_state()
+                self._step.add(Kind.RANDOM_STATE, "", "", "str", value=random_state())
                 if number == 0 and self.settings.inventory:
                     self._start_inventory()
 
     def end_step(self) -> None:
         """Complete the step."""
         with self._lock:
-            self._add_buffers()
+            if self._step is not None:
+                self._add_rest(self._step)
             step = self._close_step()
             if step.recorded:
                 self._sink.flush()
@@ -131,12 +103,11 @@ class Recorder:
             self._close_step()
             self._sink.forget()
 
-    def _close_step(self) -> _Step:
+    def _close_step(self) -> Step:
         step = self._step
         assert step is not None, "begin_step comes first"
         self._step = None
-        for handle in step.handles:
-            handle.remove()
+        step.close()
         self._stop_inventory()
         return step
 
@@ -157,11 +128,12 @@ class Recorder:
         if not self._running and not self._backwards:
             self.before_event()
         with self._lock:
-            made = self._enter(module)
-            if made.selected:
-                self._add_leaves(Kind.INPUT, Kind.INPUT_GRADIENT, made, arguments(args, kwargs))
+            name, step = self._name(module), self._step
+            made = self._selected(module, name)
+            if made is not None and step is not None:
+                step.add_leaves(Kind.INPUT, Kind.INPUT_GRADIENT, made, arguments(args, kwargs))
             stack = self._stack()
-            stack.append(made.name)
+            stack.append(name)
             self._running += 1
         try:
             output = plain(module, *args, **kwargs)
@@ -169,9 +141,10 @@ class Recorder:
             with self._lock:
                 stack.pop()
                 self._running -= 1
-        if made.selected and self._step is not None:
+        step = self._step
+        if made is not None and step is not None:
             with self._lock:
-                self._add_leaves(Kind.OUTPUT, Kind.OUTPUT_GRADIENT, made, flatten(output))
+                step.add_leaves(Kind.OUTPUT, Kind.OUTPUT_GRADIENT, made, flatten(output))
         return output
 
     def prepare(self, module: nn.Module) -> str:
@@ -188,33 +161,34 @@ class Recorder:
 
     def add_output(self, name: str, module: nn.Module, output: Any) -> None:
         """Record what a model returned without being recorded: where nothing but that is wanted."""
-        with self._lock:
-            own = str(defined(type(module)))
-            made = _Call(name, 0, type(module).__name__, module.training, "", True, own)
-            self._add_leaves(Kind.OUTPUT, Kind.OUTPUT_GRADIENT, made, flatten(output))
+        made = Call(name, 0, type(module).__name__, module.training, "", str(defined(type(module))))
+        if self._step is not None:
+            self._step.add_leaves(Kind.OUTPUT, Kind.OUTPUT_GRADIENT, made, flatten(output))
 
     def add_metric(self, value: float) -> None:
         """Record what a validation set yields."""
-        with self._lock:
-            self._add(Kind.METRIC, "", "", "float", value=value)
+        if self._step is not None:
+            self._step.add(Kind.METRIC, "", "", "float", value=value)
 
     def replica(self, copy: nn.Module, of: nn.Module) -> None:
         """Learn that a module was copied, for a part of a batch."""
         self.names.alias(copy, of)
 
-    def _enter(self, module: nn.Module) -> _Call:
+    def _name(self, module: nn.Module) -> str:
         name = self.names.get(module)
-        if name is None:
-            stack = self._stack()
-            name = self.names.within(module, stack[-1]) if stack else self.prepare(module)
+        if name is not None:
+            return name
+        stack = self._stack()
+        return self.names.within(module, stack[-1]) if stack else self.prepare(module)
+
+    def _selected(self, module: nn.Module, name: str) -> Call | None:
+        """Return the call of a module that is recorded; None of one that isn't."""
         step = self._step
-        selected = step is not None and step.recorded and self._selects(name)
-        call = 0
-        if step is not None and selected:
-            call = step.calls["module", name]
-            step.calls["module", name] += 1
-        source, own = (str(site()), str(defined(type(module)))) if selected else ("", "")
-        return _Call(name, call, type(module).__name__, module.training, source, selected, own)
+        if step is None or not step.recorded or not self._selects(name):
+            return None
+        number = step.count("module", name)
+        kind = type(module)
+        return Call(name, number, kind.__name__, module.training, str(site()), str(defined(kind)))
 
     def _selects(self, name: str) -> bool:
         deepest = self.settings.depth
@@ -235,9 +209,9 @@ class Recorder:
         if not self._running and not self._backwards:
             self.before_event()
         with self._lock:
-            if not self._backwards:  # reentrant checkpoints run one within another
+            if not self._backwards and self._step is not None:  # reentrant checkpoints: one within another
                 for tensor in [tensors] if isinstance(tensors, torch.Tensor) else tuple(tensors):
-                    self._add_loss(tensor)
+                    self._step.add_loss(tensor)
             self._backwards += 1
         try:
             return plain(tensors, *args, **kwargs)
@@ -247,9 +221,8 @@ class Recorder:
 
     def scaled(self, before: Any, after: Any) -> None:
         """Learn that a gradient scaler has multiplied a loss."""
-        step = self._step
-        if step is not None and isinstance(before, torch.Tensor) and before is not after:
-            step.unscaled[id(after)] = (weakref.ref(after), before.detach())
+        if self._step is not None and isinstance(before, torch.Tensor) and before is not after:
+            self._step.scaled(before, after)
 
     def scaler_step(
         self, plain: Callable[..., Any], optimizer: torch.optim.Optimizer, args: Any, kwargs: Any
@@ -272,7 +245,8 @@ class Recorder:
             self._stepping.append(id(optimizer))
             if len(self._stepping) > 1:  # a wrapper steps the optimizer that it wraps
                 return
-            self._add_learning_rates(optimizer)
+            if self._step is not None:
+                self._add_learning_rates(self._step, optimizer)
             if not has_closure:
                 self._add_parameters(optimizer, Kind.GRADIENT)
 
@@ -286,6 +260,7 @@ class Recorder:
             if has_closure:
                 self._add_parameters(optimizer, Kind.GRADIENT)
             self._add_parameters(optimizer, Kind.PARAMETER, note)
+            self._has_trained = True
             self._optimizer_steps += 1
         self.after_optimizer(optimizer)
 
@@ -297,170 +272,33 @@ class Recorder:
         self._optimizers.append(weakref.ref(optimizer))
         return len(self._optimizers) - 1
 
-    # Records
-
-    def _is_full(self, last_too: bool = False) -> bool:
-        number = self._step.number if self._step is not None else 0
-        is_last = number == self.settings.steps - 1
-        return self.settings.tensors and (is_last if last_too else number < self.settings.full_steps)
-
-    def _add(self, kind: Kind, name: str, path: str, dtype: str, **rest: Any) -> None:
-        """Add a record without a tensor; equal keys of a step are told apart by a count."""
-        step = self._step
-        if step is None or not step.recorded:
-            return
-        call = step.calls[kind.value, name, path]
-        step.calls[kind.value, name, path] += 1
-        self._sink.plain(Record(Key(kind, name, call, path), self._order(step), dtype, **rest))
-
-    @staticmethod
-    def _order(step: _Step) -> int:
-        step.order += 1
-        return step.order - 1
-
-    def _add_random_state(self) -> None:
-        with access.unseen():
-            digest = hashlib.sha256(bytes(torch.get_rng_state().numpy())).hexdigest()
-        self._add(Kind.RANDOM_STATE, "", "", "str", value=digest)
-
-    def _add_leaves(self, kind: Kind, gradient: Kind, call: _Call, leaves: Iterable[Leaf]) -> None:
-        step = self._step
-        if step is None:
-            return
-        common: dict[str, Any] = {
-            "module": call.module,
-            "training": call.training,
-            "source": call.source,
-            "defined": call.defined,
-        }
-        for number, (path, value) in enumerate(leaves):
-            key = Key(kind, call.name, call.call, path)
-            if number == _LEAVES:
-                note = f"there are more than {_LEAVES}, the rest is left out"
-                self._sink.plain(Record(key, self._order(step), "NoneType", note=note, **common))
-                return
-            if isinstance(value, torch.Tensor):
-                self._add_tensor(step, key, gradient, value, common)
-            else:
-                self._sink.plain(Record(key, self._order(step), **_plain(value), **common))
-
-    def _add_tensor(
-        self, step: _Step, key: Key, gradient: Kind, tensor: torch.Tensor, common: dict[str, Any]
-    ) -> None:
-        order = self._order(step)
-        device = str(tensor.device)
-        known = _seen(step, tensor)
-        reason = access.why_unreadable(tensor)
-        note = reason or ("sparse: its values" if tensor.layout == torch.sparse_coo else "")
-        record = Record(
-            key, order, str(tensor.dtype)[6:], _shape(tensor), device, same_as=known, note=note, **common
-        )
-        if known is not None or reason:
-            self._sink.plain(record)
-            return
-        _remember(step, tensor, order)
-        self._sink.tensor(record, tensor, self._is_full())
-        if tensor.requires_grad and torch.is_grad_enabled():
-            self._hook(step, Key(gradient, key.name, key.call, key.path), device, tensor, common)
-
-    def _hook(self, step: _Step, key: Key, device: str, tensor: torch.Tensor, common: dict[str, Any]) -> None:
-        """Record the gradient of a tensor when it comes. The tensor must not be held by the hook."""
-        fired = 0
-
-        def hook(gradient: torch.Tensor) -> None:
-            nonlocal fired
-            if self._step is not step:  # a graph that outlives its step
-                return
-            with self._lock:
-                path = f"{key.path}~{fired}" if fired else key.path  # a graph that is gone through twice
-                fired += 1
-                found = Key(key.kind, key.name, key.call, path)
-                self._add_gradient(step, found, device, gradient, common)
-
-        handle = tensor.register_hook(hook)
-        if tensor.is_leaf:
-            step.handles.append(handle)
-
-    def _add_gradient(
-        self, step: _Step, key: Key, device: str, gradient: torch.Tensor, common: dict[str, Any]
-    ) -> None:
-        reason = access.why_unreadable(gradient)
-        dtype = str(gradient.dtype)[6:]
-        record = Record(key, self._order(step), dtype, _shape(gradient), device, note=reason, **common)
-        if reason:
-            self._sink.plain(record)
-        else:
-            self._sink.tensor(record, gradient, self._is_full())
-
-    def _add_loss(self, loss: torch.Tensor) -> None:
-        step = self._step
-        if step is None or not step.recorded:
-            return
-        entry = step.unscaled.get(id(loss))
-        note = ""
-        if entry is not None and entry[0]() is loss:
-            loss, note = entry[1], "before the gradient scaler's factor"
-        call = step.calls["loss",]
-        step.calls["loss",] += 1
-        dtype, device = str(loss.dtype)[6:], str(loss.device)
-        record = Record(Key(Kind.LOSS, "", call), self._order(step), dtype, _shape(loss), device, note=note)
-        if access.why_unreadable(loss):
-            self._sink.plain(record)
-        elif loss.numel() == 1 and not loss.is_complex():
-            self._sink.scalar(record, loss)
-        else:
-            self._sink.tensor(record, loss, self._is_full())
-
-    def _add_learning_rates(self, optimizer: torch.optim.Optimizer) -> None:
+    def _add_learning_rates(self, step: Step, optimizer: torch.optim.Optimizer) -> None:
         number = self.number_of(optimizer)
         for group, options in enumerate(optimizer.param_groups):
             rate = options.get("lr")
             if rate is not None:
                 path = f"{number}.{group}" if number else str(group)
-                self._add(Kind.LEARNING_RATE, "", path, "float", value=float(rate))
+                step.add(Kind.LEARNING_RATE, "", path, "float", value=float(rate))
 
     def _add_parameters(self, optimizer: torch.optim.Optimizer, kind: Kind, note: str = "") -> None:
         step = self._step
-        if step is None or not step.recorded:
+        if step is None:
             return
         number = self.number_of(optimizer)
         for group, options in enumerate(optimizer.param_groups):
             for position, parameter in enumerate(options["params"]):
                 name = self.names.parameter(parameter) or f"optimizer.{number}.{group}.{position}"
                 if self._pattern.search(name) is not None:
-                    self._add_parameter(step, kind, name, parameter, note)
+                    step.add_parameter(kind, name, parameter, note)
 
-    def _add_parameter(self, step: _Step, kind: Kind, name: str, parameter: torch.Tensor, note: str) -> None:
-        tensor = parameter.grad if kind is Kind.GRADIENT else parameter
-        call = step.calls[kind.value, name]
-        step.calls[kind.value, name] += 1
-        key, device = Key(kind, name, call), str(parameter.device)
-        if tensor is None:
-            self._sink.plain(Record(key, self._order(step), "NoneType", device=device, note=note))
-            return
-        reason = access.why_unreadable(tensor)
-        dtype = str(tensor.dtype)[6:]
-        record = Record(key, self._order(step), dtype, _shape(tensor), device, note=reason or note)
-        if reason:
-            self._sink.plain(record)
-        else:
-            self._sink.tensor(record, tensor, self._is_full(last_too=kind is Kind.PARAMETER))
-
-    def _add_buffers(self) -> None:
-        step = self._step
-        if step is None or not step.recorded:
-            return
-        for name, buffer in self.names.buffers():
-            is_due = step.number in (0, self.settings.steps - 1) or buffer.numel() <= _LARGE
-            if not is_due or self._pattern.search(name) is None:
-                continue
-            key, dtype = Key(Kind.BUFFER, name), str(buffer.dtype)[6:]
-            reason = access.why_unreadable(buffer)
-            record = Record(key, self._order(step), dtype, _shape(buffer), str(buffer.device), note=reason)
-            if reason:
-                self._sink.plain(record)
-            else:
-                self._sink.tensor(record, buffer, self._is_full(last_too=True))
+    def _add_rest(self, step: Step) -> None:
+        """Add what no optimizer has, such as the averages of a BatchNorm or of weights."""
+        things = [(Kind.BUFFER, *each) for each in self.names.buffers()]
+        if self._has_trained:
+            things += [(Kind.PARAMETER, *each) for each in self.names.parameters()]
+        for kind, name, tensor in things:
+            if self._pattern.search(name) is not None:
+                step.add_rest(kind, name, tensor)
 
     # The operators of the first step
 
@@ -475,32 +313,7 @@ class Recorder:
             self._counting = None
 
 
-def _shape(tensor: torch.Tensor) -> tuple[int, ...] | None:
-    return None if tensor.is_nested else tuple(tensor.shape)
-
-
-def _seen(step: _Step, tensor: torch.Tensor) -> int | None:
-    """Return the order of the record that holds this very tensor, if it wasn't written to since."""
-    entry = step.seen.get(id(tensor))
-    if entry is None or tensor.is_inference():
-        return None
-    ref, version, order = entry
-    is_same = ref() is tensor
-    return order if is_same and tensor._version == version else None
-
-
-def _remember(step: _Step, tensor: torch.Tensor, order: int) -> None:
-    if not tensor.is_inference():  # these count no versions
-        step.seen[id(tensor)] = (weakref.ref(tensor), tensor._version, order)
-
-
-def _plain(value: Any) -> dict[str, Any]:
-    """Return type and value of a leaf that is no tensor."""
-    dtype = type(value).__name__
-    if value is None or isinstance(value, (bool, int, float)):
-        return {"dtype": dtype, "value": value}
-    if isinstance(value, str):
-        return {"dtype": dtype, "value": value[:_TEXT]}
-    if isinstance(value, (torch.dtype, torch.device)):
-        return {"dtype": dtype, "value": str(value)}
-    return {"dtype": dtype, "note": "an object of this class is not looked into"}
+def random_state() -> str:
+    """Return a digest of the state of torch's generator on the CPU."""
+    with access.unseen():
+        return hashlib.sha256(bytes(torch.get_rng_state().numpy())).hexdigest()

@@ -1,16 +1,28 @@
 """What stands in the arguments and results of modules: tensors and plain values, each with its path.
 
-Containers are looked into: tuples, lists, named tuples, mappings (so ``ModelOutput``, too) and dataclasses.
-Anything else is a leaf, and what can't be read of it is said by who records it.
+Containers are looked into: tuples, lists, named tuples, mappings (so ``ModelOutput``, too), dataclasses, and
+objects that hold data in members. Arrays of NumPy are tensors. Anything else is a leaf, and what can't be
+read of it is said by who records it.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import enum
+import pathlib
+import types
 from collections.abc import Iterator, Mapping
 from typing import Any, Callable
 
+import numpy as np
+import torch
+
 _DEEPEST = 16  # a container that holds itself has no end
+_OBJECTS = 3  # objects are looked into no deeper: they may know the whole program
+_NO_DATA = (
+    *(torch.Tensor, torch.nn.Module, torch.Generator, enum.Enum, type, pathlib.PurePath),
+    *(types.FunctionType, types.MethodType, types.BuiltinFunctionType, types.ModuleType),
+)
 
 Leaf = tuple[str, Any]
 
@@ -23,10 +35,25 @@ def flatten(value: Any, path: str = "") -> Iterator[Leaf]:
 def _flatten(value: Any, path: str, depth: int) -> Iterator[Leaf]:
     items = _items(value) if depth < _DEEPEST else None
     if items is None:
-        yield path, value
+        items = _members(value, depth)
+    if items is None:
+        yield path, _without_numpy(value)
         return
     for name, item in items:
         yield from _flatten(item, f"{path}.{name}" if path else name, depth + 1)
+
+
+def _members(value: Any, depth: int) -> list[tuple[str, Any]] | None:
+    """Return the members of an object that only holds data, such as a configuration or a cache of keys."""
+    if depth > _OBJECTS or isinstance(value, _NO_DATA) or not hasattr(value, "__dict__"):
+        return None
+    return [(name, item) for name, item in vars(value).items() if not name.startswith("_")] or None
+
+
+def _without_numpy(value: Any) -> Any:
+    if isinstance(value, np.ndarray) and value.dtype.kind in "biufc":
+        return torch.from_numpy(value)
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def arguments(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Iterator[Leaf]:

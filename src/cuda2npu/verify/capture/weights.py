@@ -6,6 +6,7 @@ from pathlib import Path
 
 import torch
 from torch import nn
+from torch.nn.parameter import is_lazy
 
 from cuda2npu.verify.capture.names import inner, without_wrappers
 from cuda2npu.verify.store import WEIGHTS, Capture, CaptureError, Writer, open_captures
@@ -34,7 +35,8 @@ def _named(module: nn.Module, name: str) -> dict[str, torch.Tensor]:
         *module.named_parameters(remove_duplicate=False),
         *module.named_buffers(remove_duplicate=False),
     ]
-    return {f"{name}.{without_wrappers(path)}": tensor for path, tensor in tensors}
+    # What a lazy module hasn't made yet comes from the random numbers of its first call.
+    return {f"{name}.{without_wrappers(path)}": tensor for path, tensor in tensors if not is_lazy(tensor)}
 
 
 def write(writer: Writer, module: nn.Module, name: str, beside: bool) -> None:
