@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from cuda2npu.verify.comparison import Divergence, Row, Verdict
 from cuda2npu.verify.records import Kind, Record
+from cuda2npu.verify.store import Capture
 
 REASONS = {
     "output": (
@@ -51,18 +52,17 @@ REASONS = {
 }
 
 
-def first_divergence(rows: Sequence[Row], candidates: Mapping[int, Sequence[Record]]) -> Divergence | None:
+def first_divergence(rows: Sequence[Row], candidate: Capture) -> Divergence | None:
     """Return where the two part first, in the order of execution.
 
     Rows judge the error that a module adds, so the first that fails didn't inherit its error.
 
     :param rows: of all steps, in order.
-    :param candidates: the candidate's records of the steps with failures.
     """
     row = next((row for row in rows if row.verdict is Verdict.FAIL), None)
     if row is None:
         return None
-    return _Blame(row, candidates.get(row.step, ())).divergence()
+    return _Blame(row, candidate.records(row.step)).divergence()
 
 
 class _Blame:

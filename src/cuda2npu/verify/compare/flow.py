@@ -18,7 +18,7 @@ class Error(NamedTuple):
     """How far a tensor is off.
 
     :param relative: norm of the error / norm of the reference.
-    :param gain: distance of its scale from 1, as :func:`.criteria.gain` finds it.
+    :param gain: distance of its scale from 1, as :func:`.case.gain` finds it.
     """
 
     relative: float = 0.0
